@@ -1,0 +1,91 @@
+/* What Cython cannot say and compilers spell differently: bit scans, prefetch,
+ * branch hints, and the three atomic operations of the shared merge cache. */
+#ifndef TOKCY_PLATFORM_H
+#define TOKCY_PLATFORM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(_MSC_VER) && !defined(__clang__)
+
+#include <intrin.h>
+static __inline int tk_ctz64(uint64_t x) {
+    unsigned long i;
+#if defined(_M_X64) || defined(_M_ARM64)
+    _BitScanForward64(&i, x);
+    return (int)i;
+#else
+    if (_BitScanForward(&i, (unsigned long)x)) return (int)i;
+    _BitScanForward(&i, (unsigned long)(x >> 32));
+    return (int)i + 32;
+#endif
+}
+static __inline int tk_clz64(uint64_t x) {
+    int n = 0;
+    while (!(x >> 63)) { x <<= 1; n++; }
+    return n;
+}
+static __inline int tk_popcount64(uint64_t x) {
+    int n = 0;
+    for (; x; x &= x - 1) n++;
+    return n;
+}
+#define tk_prefetch(p) ((void)(p))
+#define tk_likely(x) (x)
+#define tk_unlikely(x) (x)
+static __inline uint64_t tk_load_acquire64(const uint64_t *p) {
+    uint64_t v = *(const volatile uint64_t *)p;
+    _ReadWriteBarrier();
+#if defined(_M_ARM64)
+    __dmb(_ARM64_BARRIER_ISH);
+#endif
+    return v;
+}
+static __inline void tk_store_release64(uint64_t *p, uint64_t v) {
+#if defined(_M_ARM64)
+    __dmb(_ARM64_BARRIER_ISH);
+#endif
+    _ReadWriteBarrier();
+    *(volatile uint64_t *)p = v;
+}
+static __inline int tk_cas64(uint64_t *p, uint64_t expected, uint64_t desired) {
+    return _InterlockedCompareExchange64((volatile __int64 *)p, (__int64)desired,
+                                         (__int64)expected) == (__int64)expected;
+}
+static __inline uint64_t tk_fetch_add64(uint64_t *p, uint64_t n) {
+    return (uint64_t)_InterlockedExchangeAdd64((volatile __int64 *)p, (__int64)n);
+}
+
+#else
+
+#define tk_ctz64(x) __builtin_ctzll(x)
+#define tk_clz64(x) __builtin_clzll(x)
+#define tk_popcount64(x) __builtin_popcountll(x)
+#define tk_prefetch(p) __builtin_prefetch(p)
+#define tk_likely(x) __builtin_expect(!!(x), 1)
+#define tk_unlikely(x) __builtin_expect(!!(x), 0)
+static inline uint64_t tk_load_acquire64(const uint64_t *p) {
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+static inline void tk_store_release64(uint64_t *p, uint64_t v) {
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+static inline int tk_cas64(uint64_t *p, uint64_t expected, uint64_t desired) {
+    return __atomic_compare_exchange_n(p, &expected, desired, 0, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
+}
+static inline uint64_t tk_fetch_add64(uint64_t *p, uint64_t n) {
+    return __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
+}
+
+#endif
+
+/* memcpy is how C spells an unaligned load; compilers make one instruction of it. */
+static inline uint64_t tk_load64(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return v;
+}
+
+#endif /* TOKCY_PLATFORM_H */

@@ -1,0 +1,70 @@
+"""The errors that tokcy raises, each a subclass of the standard exception it stands for."""
+
+from __future__ import annotations
+
+__all__ = [
+    "EncodeTypeError",
+    "ModelFileError",
+    "ModelNotFoundError",
+    "PatternError",
+    "TokcyError",
+    "TokenIdError",
+]
+
+
+class TokcyError(Exception):
+    """Base of every error that tokcy raises on purpose."""
+
+
+class ModelFileError(TokcyError, ValueError):
+    """A model file says something that no tokenizer can be made of.
+
+    Attributes:
+        source: the file (or ``"<string>"``) that was read.
+        field: the JSON path at fault, such as ``"model.merges[17]"``, or ``None``.
+    """
+
+    def __init__(self, reason: str, *, source: str = "<string>", field: str | None = None) -> None:
+        where = source if field is None else f"{source}: {field}"
+        super().__init__(f"{where}: {reason}")
+        self.reason = reason
+        self.source = source
+        self.field = field
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_model_file_error, (self.reason, self.source, self.field))
+
+
+def _rebuild_model_file_error(reason: str, source: str, field: str | None) -> ModelFileError:
+    return ModelFileError(reason, source=source, field=field)
+
+
+class ModelNotFoundError(TokcyError, FileNotFoundError):
+    """A path or hub id does not lead to a tokenizer file."""
+
+
+class PatternError(TokcyError, ValueError):
+    """A split pattern uses what the compiler cannot turn into an exact scanner.
+
+    Attributes:
+        reason: what is not supported, as a sentence fragment.
+        pattern: the whole pattern.
+        position: index into ``pattern`` of the construct at fault.
+    """
+
+    def __init__(self, reason: str, pattern: str, position: int) -> None:
+        super().__init__(f"{reason} at position {position} of split pattern {pattern!r}")
+        self.reason = reason
+        self.pattern = pattern
+        self.position = position
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (PatternError, (self.reason, self.pattern, self.position))
+
+
+class EncodeTypeError(TokcyError, TypeError):
+    """The text to encode is no ``str``, or is one that UTF-8 cannot express."""
+
+
+class TokenIdError(TokcyError, ValueError):
+    """A token id is negative or does not fit in 32 bits."""
