@@ -1,0 +1,20 @@
+# cython: language_level=3
+"""The compiled half of `tokcy.threads`: what only the OpenMP runtime knows."""
+
+cdef extern from "_openmp.h":
+    int tk_omp_pause()
+    int TK_OMP_ENABLED
+
+
+def enabled():
+    """Whether this package was built with OpenMP."""
+    return bool(TK_OMP_ENABLED)
+
+
+def pause():
+    """Free the calling thread's pool of OpenMP threads, so that it may fork.
+
+    Returns:
+        0 on success; another number where the runtime cannot do it.
+    """
+    return tk_omp_pause()
