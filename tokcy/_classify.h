@@ -1,0 +1,173 @@
+/* The wide steps of the scanner, 64 bytes at a time, in the variants that processors offer:
+ * bytes to classes, table rows to bitmaps of events, continuation bytes to a bitmap.
+ * The scalar variant is always there; the others are chosen once, at import. */
+#ifndef TOKCY_CLASSIFY_H
+#define TOKCY_CLASSIFY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    /* out[i] = table[text[i]]; the bits of the result are the bytes from 0xC0 up. */
+    uint64_t (*classify)(const uint8_t *text, const uint8_t *table, uint8_t *out);
+    /* masks[k] has the bits of the rows that are at least bounds[k], k < 4. */
+    void (*events)(const uint16_t *rows, const uint16_t *bounds, uint64_t *masks);
+    /* The bytes 0x80 to 0xBF. */
+    uint64_t (*continuations)(const uint8_t *text);
+} tk_simd_ops;
+
+/* One bit per byte from 64 bytes that are 0 or 1. */
+static inline uint64_t tk_gather_64(const uint8_t *bytes) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 8; i++) {
+        uint64_t eight = 0;
+        for (int j = 0; j < 8; j++) eight |= (uint64_t)bytes[8 * i + j] << (8 * j);
+        mask |= (eight * UINT64_C(0x0102040810204080)) >> 56 << (8 * i);
+    }
+    return mask;
+}
+
+static uint64_t tk_classify_scalar(const uint8_t *text, const uint8_t *table, uint8_t *out) {
+    uint8_t high[64];
+    for (int i = 0; i < 64; i++) out[i] = table[text[i]];
+    for (int i = 0; i < 64; i++) high[i] = text[i] >= 0xC0;
+    return tk_gather_64(high);
+}
+
+/* Two loops: compilers make vector code of the first, whatever the processor. */
+static void tk_events_scalar(const uint16_t *rows, const uint16_t *bounds, uint64_t *masks) {
+    uint8_t reached[64];
+    for (int k = 0; k < 4; k++) {
+        uint16_t bound = bounds[k];
+        masks[k] = 0;
+        if (k && !masks[k - 1]) continue;
+        for (int i = 0; i < 64; i++) reached[i] = rows[i] >= bound;
+        masks[k] = tk_gather_64(reached);
+    }
+}
+
+static uint64_t tk_continuations_scalar(const uint8_t *text) {
+    uint8_t inside[64];
+    for (int i = 0; i < 64; i++) inside[i] = (text[i] & 0xC0) == 0x80;
+    return tk_gather_64(inside);
+}
+
+static const tk_simd_ops tk_scalar_ops = {"scalar", tk_classify_scalar, tk_events_scalar,
+                                          tk_continuations_scalar};
+
+#if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
+#define TK_X86 1
+#include <immintrin.h>
+
+#define TK_AVX2 __attribute__((target("avx2")))
+
+/* A 128-entry table by eight shuffles: saturation sends all but one sixteenth out of range. */
+TK_AVX2 static inline __m256i tk_look_up_half(__m256i bytes, const uint8_t *table) {
+    __m256i found = _mm256_setzero_si256();
+    for (int k = 0; k < 8; k++) {
+        __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(table + 16 * k));
+        __m256i index = _mm256_xor_si256(bytes, _mm256_set1_epi8((char)(16 * k)));
+        index = _mm256_adds_epu8(index, _mm256_set1_epi8(0x70));
+        found = _mm256_or_si256(
+            found, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(part), index));
+    }
+    return found;
+}
+
+TK_AVX2 static uint64_t tk_classify_avx2(const uint8_t *text, const uint8_t *table, uint8_t *out) {
+    uint64_t leads = 0;
+    for (int i = 0; i < 64; i += 32) {
+        __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(text + i));
+        __m256i found = tk_look_up_half(bytes, table);
+        uint32_t high = (uint32_t)_mm256_movemask_epi8(bytes);
+        if (high) {
+            __m256i flipped = _mm256_xor_si256(bytes, _mm256_set1_epi8((char)0x80));
+            found = _mm256_or_si256(found, tk_look_up_half(flipped, table + 128));
+            __m256i lead = _mm256_cmpgt_epi8(bytes, _mm256_set1_epi8((char)0xBF));
+            leads |= (uint64_t)((uint32_t)_mm256_movemask_epi8(lead) & high) << i;
+        }
+        _mm256_storeu_si256((__m256i *)(void *)(out + i), found);
+    }
+    return leads;
+}
+
+TK_AVX2 static inline uint32_t tk_at_least_avx2(const uint16_t *rows, __m256i bound) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)rows);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(rows + 16));
+    low = _mm256_cmpeq_epi16(_mm256_max_epu16(low, bound), low);
+    high = _mm256_cmpeq_epi16(_mm256_max_epu16(high, bound), high);
+    __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi16(low, high), 0xD8);
+    return (uint32_t)_mm256_movemask_epi8(packed);
+}
+
+TK_AVX2 static void tk_events_avx2(const uint16_t *rows, const uint16_t *bounds, uint64_t *masks) {
+    for (int k = 0; k < 4; k++) {
+        __m256i bound = _mm256_set1_epi16((short)bounds[k]);
+        masks[k] = tk_at_least_avx2(rows, bound) | (uint64_t)tk_at_least_avx2(rows + 32, bound) << 32;
+    }
+}
+
+TK_AVX2 static uint64_t tk_continuations_avx2(const uint8_t *text) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i += 32) {
+        __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(text + i));
+        __m256i inside = _mm256_cmpgt_epi8(_mm256_set1_epi8((char)0xC0), bytes);
+        mask |= (uint64_t)(uint32_t)_mm256_movemask_epi8(inside) << i;
+    }
+    return mask;
+}
+
+static const tk_simd_ops tk_avx2_ops = {"avx2", tk_classify_avx2, tk_events_avx2,
+                                        tk_continuations_avx2};
+
+#define TK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi")))
+
+TK_AVX512 static uint64_t tk_classify_avx512(const uint8_t *text, const uint8_t *table,
+                                             uint8_t *out) {
+    __m512i bytes = _mm512_loadu_si512(text);
+    __m512i found = _mm512_permutex2var_epi8(_mm512_loadu_si512(table), bytes,
+                                             _mm512_loadu_si512(table + 64));
+    __mmask64 high = _mm512_movepi8_mask(bytes), leads = 0;
+    if (high) {
+        __m512i upper = _mm512_permutex2var_epi8(_mm512_loadu_si512(table + 128), bytes,
+                                                 _mm512_loadu_si512(table + 192));
+        found = _mm512_mask_mov_epi8(found, high, upper);
+        leads = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8((char)0xC0));
+    }
+    _mm512_storeu_si512(out, found);
+    return leads;
+}
+
+TK_AVX512 static void tk_events_avx512(const uint16_t *rows, const uint16_t *bounds,
+                                       uint64_t *masks) {
+    __m512i low = _mm512_loadu_si512(rows), high = _mm512_loadu_si512(rows + 32);
+    for (int k = 0; k < 4; k++) {
+        __m512i bound = _mm512_set1_epi16((short)bounds[k]);
+        masks[k] = _mm512_cmpge_epu16_mask(low, bound) |
+                   (uint64_t)_mm512_cmpge_epu16_mask(high, bound) << 32;
+    }
+}
+
+TK_AVX512 static uint64_t tk_continuations_avx512(const uint8_t *text) {
+    return _mm512_cmplt_epi8_mask(_mm512_loadu_si512(text), _mm512_set1_epi8((char)0xC0));
+}
+
+static const tk_simd_ops tk_avx512_ops = {"avx512", tk_classify_avx512, tk_events_avx512,
+                                          tk_continuations_avx512};
+#endif /* x86-64 with GNU intrinsics */
+
+/* The variant of that name if this processor has it, else NULL; "" asks for the best. */
+static const tk_simd_ops *tk_find_simd(const char *name) {
+#ifdef TK_X86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi") &&
+        (!*name || !strcmp(name, "avx512")))
+        return &tk_avx512_ops;
+    if (__builtin_cpu_supports("avx2") && (!*name || !strcmp(name, "avx2"))) return &tk_avx2_ops;
+#endif
+    return (!*name || !strcmp(name, "scalar")) ? &tk_scalar_ops : NULL;
+}
+
+#endif /* TOKCY_CLASSIFY_H */
