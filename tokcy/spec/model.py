@@ -1,0 +1,202 @@
+"""What a model file says, as frozen dataclasses.
+
+A file's ``Sequence`` of steps is kept flat: every pipeline section is a tuple of steps in the order
+in which they run.  A step that only the Hugging Face object understands is an :class:`Other`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from tokcy.errors import ModelFileError
+
+__all__ = [
+    "NFC",
+    "AddedToken",
+    "Behavior",
+    "BertProcessing",
+    "BpeModel",
+    "ByteLevel",
+    "DecoderStep",
+    "Digits",
+    "NormalizerStep",
+    "Other",
+    "PostProcessorStep",
+    "PreTokenizerStep",
+    "Punctuation",
+    "RobertaProcessing",
+    "SpecialTokenPiece",
+    "Split",
+    "TemplateProcessing",
+    "TextPiece",
+    "TokenizerSpec",
+]
+
+Behavior: TypeAlias = Literal[
+    "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AddedToken:
+    """A token that is recognised in the text before the model sees it.
+
+    Attributes:
+        content: the text that is matched.
+        id: the token's id.  In a :class:`TokenizerSpec` this is what the file declares, which
+            Hugging Face ignores (rule A1); everywhere else it is the id in force.
+        single_word: match only where no word character stands on either side.
+        lstrip: the match takes the whitespace before it.
+        rstrip: the match takes the whitespace after it.
+        normalized: match in normalized text instead of the raw text.
+        special: a control token, left out by ``decode(..., skip_special_tokens=True)``.
+    """
+
+    content: str
+    id: int
+    single_word: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    normalized: bool = False
+    special: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A section, a step or a model that this package leaves to the Hugging Face object.
+
+    Attributes:
+        kind: its ``type`` in the file, or ``None`` if it has none.
+        problem: what seems to be wrong with it; Hugging Face has the last word.
+    """
+
+    kind: str | None
+    problem: ModelFileError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BpeModel:
+    """A byte-pair-encoding model.
+
+    ``merges`` is ``list[str]`` (two parts and one space, ``#version`` lines left out) or
+    ``list[list[str]]`` (pairs), as in the file; the place in the list is the rank (rules M1, M2).
+    """
+
+    vocab: dict[str, int]
+    merges: list[Any]
+    dropout: float | None = None
+    unk_token: str | None = None
+    continuing_subword_prefix: str | None = None
+    end_of_word_suffix: str | None = None
+    fuse_unk: bool = False
+    byte_fallback: bool = False
+    ignore_merges: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NFC:
+    """Normalizer: Unicode canonical composition, with Unicode 9.0 tables (rule N1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteLevel:
+    """Pre-tokenizer, post-processor and decoder of byte-level models (rules P2, O3, D3)."""
+
+    add_prefix_space: bool
+    trim_offsets: bool
+    use_regex: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Pre-tokenizer: cut where ``pattern`` matches (rule P1)."""
+
+    pattern: str
+    is_regex: bool
+    behavior: Behavior
+    invert: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """Pre-tokenizer: cut out numeric characters, one by one or run by run (rule P4)."""
+
+    individual: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuation:
+    """Pre-tokenizer: cut at punctuation characters (rule P4)."""
+
+    behavior: Behavior
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """A template's place for the text ``A``, or for the second text ``B`` of a pair."""
+
+    sequence: Literal["A", "B"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialTokenPiece:
+    """A template's control tokens; ``ids`` is ``None`` if the template does not define them."""
+
+    name: str
+    ids: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateProcessing:
+    """Post-processor: control tokens around a single text (rule O2)."""
+
+    single: tuple[TextPiece | SpecialTokenPiece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RobertaProcessing:
+    """Post-processor: ``cls`` A ``sep``, and offsets without spaces (rules O3, O4)."""
+
+    sep_id: int
+    cls_id: int
+    trim_offsets: bool
+    add_prefix_space: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BertProcessing:
+    """Post-processor: ``cls`` A ``sep`` (rule O4)."""
+
+    sep_id: int
+    cls_id: int
+
+
+NormalizerStep: TypeAlias = NFC | Other
+PreTokenizerStep: TypeAlias = ByteLevel | Split | Digits | Punctuation | Other
+PostProcessorStep: TypeAlias = (
+    ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Other
+)
+DecoderStep: TypeAlias = ByteLevel | Other
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerSpec:
+    """A whole ``tokenizer.json``.
+
+    Attributes:
+        source: the file's name, for messages.
+        decoder: the steps, or ``None`` if the file has no decoder (tokens are then joined by
+            spaces, which is not what an empty Sequence does).
+        truncates, pads: whether the file sets truncation or padding.
+    """
+
+    source: str
+    model: BpeModel | Other
+    added_tokens: tuple[AddedToken, ...] = ()
+    normalizer: tuple[NormalizerStep, ...] = ()
+    pre_tokenizer: tuple[PreTokenizerStep, ...] = ()
+    post_processor: tuple[PostProcessorStep, ...] = ()
+    decoder: tuple[DecoderStep, ...] | None = None
+    truncates: bool = False
+    pads: bool = False

@@ -1,0 +1,293 @@
+"""The whitelist: which model files run natively, and everything the engine needs to run them.
+
+A file is planned only if its exact pipeline is known to give Hugging Face's ids, offsets and text.
+Anything else is :class:`Unsupported`, with the reason, and goes to the Hugging Face object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tokcy import unicode as ucd
+from tokcy._nfc import nfc as to_nfc
+from tokcy._vocab import byte_level_alphabet
+from tokcy.errors import ModelFileError, PatternError
+from tokcy.pattern import (
+    GPT2_PATTERN,
+    SplitTables,
+    charset_split,
+    compile_split,
+    literal_split,
+)
+
+from .model import (
+    NFC,
+    AddedToken,
+    BertProcessing,
+    BpeModel,
+    ByteLevel,
+    DecoderStep,
+    Digits,
+    NormalizerStep,
+    Other,
+    PostProcessorStep,
+    PreTokenizerStep,
+    Punctuation,
+    RobertaProcessing,
+    Split,
+    TemplateProcessing,
+    TextPiece,
+    TokenizerSpec,
+)
+
+__all__ = ["NativePlan", "PostProcessor", "Unsupported", "plan_native"]
+
+_MAX_ID = 2**29
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """Why a model file does not run natively.
+
+    Attributes:
+        reason: a sentence fragment for the user, such as ``"decoder WordPiece is not supported"``.
+        problem: the error to raise if Hugging Face refuses the file too, where there is a better
+            one than Hugging Face's own.
+    """
+
+    reason: str
+    problem: ModelFileError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PostProcessor:
+    """What happens to the ids and offsets of a single text.
+
+    Attributes:
+        prefix_ids, suffix_ids: ids put around the text's when special tokens are asked for.
+        trim_offsets: offsets leave out a token's spaces (rule O3), special tokens or not.
+        add_prefix_space: the first token keeps one leading space in its offsets.
+    """
+
+    prefix_ids: tuple[int, ...] = ()
+    suffix_ids: tuple[int, ...] = ()
+    trim_offsets: bool = False
+    add_prefix_space: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NativePlan:
+    """A byte-level BPE pipeline, ready for the engine.
+
+    Attributes:
+        vocab: model token (in byte-level characters) → id; no id twice, all below 2**29.
+        merges: ``"a b"`` strings or pairs, in rank order.
+        ignore_merges: a piece that is a token gets its id without merging (rule M7).
+        added_tokens: with the ids in force, contents distinct and not empty.
+        nfc: whether text is normalized to NFC.
+        add_prefix_space: every span of text gets a leading space unless it has one (rule P2).
+        splits: the stages of the pre-tokenizer, in order.
+        post_processor: what is done to a single text's ids and offsets.
+    """
+
+    vocab: dict[str, int]
+    merges: list[Any]
+    ignore_merges: bool
+    added_tokens: tuple[AddedToken, ...]
+    nfc: bool
+    add_prefix_space: bool
+    splits: tuple[SplitTables, ...]
+    post_processor: PostProcessor
+
+
+class _Unplannable(Exception):
+    def __init__(self, reason: str, problem: ModelFileError | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.problem = problem
+
+
+def plan_native(spec: TokenizerSpec) -> NativePlan | Unsupported:
+    """The plan for ``spec``, or the reason why there is none."""
+    try:
+        return _plan(spec)
+    except _Unplannable as refusal:
+        return Unsupported(refusal.reason, refusal.problem)
+
+
+def _plan(spec: TokenizerSpec) -> NativePlan:
+    model = spec.model
+    if isinstance(model, Other):
+        raise _other("model", model)
+    nfc = _plan_normalizer(spec.normalizer)
+    byte_level = _find_byte_level(spec.pre_tokenizer)
+    _check_model(model)
+    post_processor = _plan_post_processor(spec.post_processor)
+    _check_decoder(spec.decoder)
+    if spec.truncates or spec.pads:
+        what = "truncation" if spec.truncates else "padding"
+        raise _Unplannable(f"{what} in the file is not supported natively")
+    return NativePlan(
+        vocab=model.vocab,
+        merges=model.merges,
+        ignore_merges=model.ignore_merges,
+        added_tokens=_plan_added_tokens(spec.added_tokens, model.vocab, nfc),
+        nfc=nfc,
+        add_prefix_space=byte_level.add_prefix_space,
+        splits=_plan_splits(spec.pre_tokenizer),
+        post_processor=post_processor,
+    )
+
+
+def _other(section: str, step: Other) -> _Unplannable:
+    named = f"{section} {step.kind}" if step.kind else f"{section} without a type"
+    return _Unplannable(f"{named} is not supported natively", step.problem)
+
+
+def _check_decoder(decoder: tuple[DecoderStep, ...] | None) -> None:
+    for step in decoder or ():
+        if isinstance(step, Other):
+            raise _other("decoder", step)
+    if decoder is None or len(decoder) != 1:
+        found = "none" if decoder is None else f"{len(decoder)} decoders"
+        raise _Unplannable(f"the decoder must be ByteLevel, and the file has {found}")
+
+
+def _plan_normalizer(normalizer: tuple[NormalizerStep, ...]) -> bool:
+    for step in normalizer:
+        if isinstance(step, Other):
+            raise _other("normalizer", step)
+    if len(normalizer) > 1:
+        raise _Unplannable("more than one NFC normalizer is not supported natively")
+    return normalizer == (NFC(),)
+
+
+def _find_byte_level(steps: tuple[PreTokenizerStep, ...]) -> ByteLevel:
+    for step in steps:
+        if isinstance(step, Other):
+            raise _other("pre-tokenizer", step)
+    found = [step for step in steps if isinstance(step, ByteLevel)]
+    if len(found) != 1:
+        count = "more than one" if found else "no"
+        raise _Unplannable(f"{count} ByteLevel pre-tokenizer is not supported natively")
+    if found[0].add_prefix_space and steps[0] is not found[0]:
+        raise _Unplannable("add_prefix_space after another pre-tokenizer is not supported natively")
+    return found[0]
+
+
+def _check_model(model: BpeModel) -> None:
+    if model.dropout:
+        raise _Unplannable("dropout is not supported natively")
+    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if getattr(model, name):
+            raise _Unplannable(f"{name} is not supported natively")
+    if (model.byte_fallback or model.unk_token is not None) and not all(
+        character in model.vocab for character in byte_level_alphabet()
+    ):
+        cause = "byte_fallback" if model.byte_fallback else "unk_token"
+        raise _Unplannable(f"{cause} with an incomplete byte alphabet is not supported natively")
+    if max(model.vocab.values(), default=0) >= _MAX_ID:
+        raise _Unplannable("token ids of 2**29 and more are not supported natively")
+
+
+def _plan_added_tokens(
+    declared: tuple[AddedToken, ...], vocab: dict[str, int], nfc: bool
+) -> tuple[AddedToken, ...]:
+    """The added tokens with the ids that Hugging Face gives them (rules A1, A2)."""
+    used = set(vocab.values())
+    if len(used) != len(vocab):
+        raise _Unplannable("two vocabulary entries with one id are not supported natively")
+    added: dict[str, AddedToken] = {}
+    next_id = len(vocab)
+    for token in declared:
+        content = token.content
+        if not content:
+            continue
+        if content in added:
+            raise _Unplannable(f"added token {content!r} is listed twice")
+        if nfc and token.normalized and to_nfc(content) != content:
+            raise _Unplannable(f"NFC changes the added token {content!r}")
+        if content in vocab:
+            token_id = vocab[content]
+        else:
+            token_id, next_id = next_id, next_id + 1
+            if token_id in used:
+                raise _Unplannable(f"added token {content!r} gets the id of another token")
+        added[content] = replace(token, id=token_id)
+    return tuple(added.values())
+
+
+def _plan_splits(steps: tuple[PreTokenizerStep, ...]) -> tuple[SplitTables, ...]:
+    """The split stages; those after ByteLevel see byte-level characters (rule R9)."""
+    splits: list[SplitTables] = []
+    byte_level = False
+    for step in steps:
+        try:
+            if not isinstance(step, ByteLevel) or step.use_regex:
+                splits.append(_compile(step, byte_level))
+        except PatternError as error:
+            raise _Unplannable(str(error)) from error
+        byte_level = byte_level or isinstance(step, ByteLevel)
+    return tuple(splits)
+
+
+def _compile(step: PreTokenizerStep, byte_level: bool) -> SplitTables:
+    if isinstance(step, ByteLevel):
+        return compile_split(GPT2_PATTERN, behavior="Isolated", invert=False)
+    if isinstance(step, Split):
+        compiler = compile_split if step.is_regex else literal_split
+        return compiler(
+            step.pattern, behavior=step.behavior, invert=step.invert, byte_level=byte_level
+        )
+    if isinstance(step, Digits):
+        ranges = ucd.rust_set("numeric")
+        behavior = "Isolated" if step.individual else "Contiguous"
+    elif isinstance(step, Punctuation):
+        ranges = ucd.rust_set("punctuation")
+        behavior = step.behavior
+    else:
+        raise AssertionError(step)
+    return charset_split(ranges, behavior=behavior, invert=False, byte_level=byte_level)
+
+
+def _plan_post_processor(steps: tuple[PostProcessorStep, ...]) -> PostProcessor:
+    plan = PostProcessor()
+    adds = False
+    for step in steps:
+        if isinstance(step, Other):
+            raise _other("post-processor", step)
+        if isinstance(step, ByteLevel | RobertaProcessing) and step.trim_offsets:
+            if adds or plan.trim_offsets:
+                raise _Unplannable(
+                    "trimming offsets after another post-processor is not supported natively"
+                )
+            plan = replace(plan, trim_offsets=True, add_prefix_space=step.add_prefix_space)
+        if not isinstance(step, ByteLevel):
+            if adds:
+                raise _Unplannable("two post-processors that add tokens are not supported natively")
+            adds = True
+            prefix_ids, suffix_ids = _special_ids(step)
+            plan = replace(plan, prefix_ids=prefix_ids, suffix_ids=suffix_ids)
+    return plan
+
+
+def _special_ids(
+    step: TemplateProcessing | RobertaProcessing | BertProcessing,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ids before and after a single text."""
+    if not isinstance(step, TemplateProcessing):
+        return (step.cls_id,), (step.sep_id,)
+    if [piece for piece in step.single if isinstance(piece, TextPiece)] != [TextPiece("A")]:
+        raise _Unplannable("a template that does not hold the text once is not supported natively")
+    before: list[int] = []
+    after: list[int] = []
+    ids = before
+    for piece in step.single:
+        if isinstance(piece, TextPiece):
+            ids = after
+        elif piece.ids is None:
+            raise _Unplannable(f"the template does not define its special token {piece.name!r}")
+        else:
+            ids.extend(piece.ids)
+    return tuple(before), tuple(after)
