@@ -1,0 +1,109 @@
+"""Merging against the oracle's model, and the cache against merging."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import synthetic
+import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tokcy._bpe import Bpe
+from tokcy._vocab import Vocabulary
+
+LETTERS = "abcĠ"
+
+
+def bpe_of(model: dict[str, Any]) -> Bpe:
+    parts = model["model"]
+    return Bpe(Vocabulary(parts["vocab"], parts["merges"]), parts["ignore_merges"])
+
+
+def spelt(piece: bytes) -> str:
+    return "".join(synthetic.BYTES[byte] for byte in piece)
+
+
+def oracle_ids(oracle: tokenizers.Tokenizer, piece: bytes) -> list[int]:
+    return [token.id for token in oracle.model.tokenize(spelt(piece))]
+
+
+pieces = st.one_of(
+    st.text(alphabet="abc ", max_size=200).map(str.encode),
+    st.binary(max_size=120),
+    # Around the borders of what is scanned and what goes through the heap.
+    st.integers(40, 60).flatmap(
+        lambda n: st.text(alphabet="abc ", min_size=n, max_size=n).map(str.encode)
+    ),
+)
+
+
+@given(synthetic.merge_lists(letters=LETTERS), st.lists(pieces, max_size=8))
+def test_merge_equals_the_oracle(merges: list[tuple[str, str]], texts: list[bytes]) -> None:
+    model = synthetic.model_from_merges(merges)
+    bpe, oracle = bpe_of(model), synthetic.load(model)
+    for text in texts:
+        assert bpe.merge(text) == oracle_ids(oracle, text)
+
+
+@given(synthetic.merge_lists(letters=LETTERS), st.data())
+def test_merge_with_missing_bytes(merges: list[tuple[str, str]], data: st.DataObject) -> None:
+    """A byte without an entry is dropped, and its neighbours may merge (M5(c))."""
+    model = synthetic.model_from_merges(merges)
+    needed = {character for pair in merges for part in pair for character in part}
+    for letter in "xyz":
+        if letter not in needed:
+            del model["model"]["vocab"][letter]
+    text = data.draw(st.text(alphabet="abc xyz", max_size=150)).encode()
+    assert bpe_of(model).merge(text) == oracle_ids(synthetic.load(model), text)
+
+
+def test_merges_given_twice_and_in_any_order() -> None:
+    """The last of equal merges counts (M2), and a later one may be needed before an earlier."""
+    model = synthetic.model_from_merges([("a", "b"), ("b", "c"), ("ab", "c"), ("a", "bc")])
+    for merges in (
+        ["a b", "b c", "a b"],
+        ["b c", "a b", "b c"],
+        ["ab c", "a bc", "b c", "a b"],
+        ["a bc", "a b", "ab c", "b c"],
+    ):
+        model["model"]["merges"] = merges
+        oracle = synthetic.load(model)
+        for text in (b"abc", b"abcabc", b"bcabbc", b"aabbcc", b"abc" * 30):
+            assert bpe_of(model).merge(text) == oracle_ids(oracle, text)
+
+
+@pytest.mark.parametrize("unit", [b"a", b"ab", b"abc", b" ", b"aab"])
+@pytest.mark.parametrize("n", [47, 48, 49, 50, 1000, 30_000])
+def test_runs(unit: bytes, n: int) -> None:
+    chain = [("a", "a"), ("aa", "aa"), ("aaaa", "aaaa"), ("a", "b"), ("ab", "ab"), ("Ġ", "Ġ")]
+    model = synthetic.model_from_merges(chain)
+    text = (unit * n)[:n]
+    assert bpe_of(model).merge(text) == oracle_ids(synthetic.load(model), text)
+
+
+def test_ten_million_equal_characters() -> None:
+    """A quadratic merge would take hours."""
+    chain = [("a" * 2**i, "a" * 2**i) for i in range(6)]
+    ids = bpe_of(synthetic.model_from_merges(chain)).merge(b"a" * 10_000_000)
+    assert len(ids) == 10_000_000 // 64
+    assert len(set(ids)) == 1
+
+
+def test_ids_too_large() -> None:
+    with pytest.raises(ValueError, match="268435456 is not below"):
+        Bpe(Vocabulary({"a": 2**28}, []), False)
+
+
+def test_random_words_through_a_trained_model() -> None:
+    model = synthetic.trained_model()
+    bpe, oracle = bpe_of(model), synthetic.load(model)
+    rng = random.Random(3)
+    text = "".join(synthetic.SENTENCES).encode()
+    for _ in range(2000):
+        n = rng.choice([1, 2, 5, 15, 16, 31, 32, 48, 49, 90])
+        begin = rng.randrange(len(text) - n)
+        piece = text[begin : begin + n]
+        assert bpe.merge(piece) == oracle_ids(oracle, piece)
