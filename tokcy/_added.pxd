@@ -1,0 +1,47 @@
+"""Added tokens in a text: the C interface that _prepare calls."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
+
+
+cdef struct Span:
+    size_t begin
+    size_t end
+    int64_t token
+
+
+cdef struct SpanList:
+    Span* data
+    size_t size
+    size_t capacity
+
+
+cdef int spans_push(SpanList* spans, size_t begin, size_t end, int64_t token) noexcept nogil
+
+
+cdef struct Node:           # of the trie; children lie side by side, by label
+    int32_t token           # index of the token that ends here, or -1
+    int32_t first_child
+    uint16_t n_children
+    uint8_t label
+
+
+cdef struct Token:
+    int64_t id
+    size_t size
+    bint lstrip
+    bint rstrip
+    bint single_word
+
+
+cdef class AddedMatcher:
+    cdef Node* nodes
+    cdef Token* tokens
+    cdef size_t n_tokens
+    cdef int32_t root_child[256]
+    cdef uint8_t begins[256]     # buckets of the tokens with that first byte
+    cdef uint8_t follows[256]    # and with that second byte
+    cdef uint8_t single[256]     # whether that byte is a token
+    cdef int find_spans(self, const uint8_t* text, size_t begin, size_t end,
+                        SpanList* spans) noexcept nogil
+    cdef size_t next_candidate(self, const uint8_t* text, size_t at, size_t end) noexcept nogil
+    cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end) noexcept nogil

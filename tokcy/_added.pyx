@@ -1,0 +1,317 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Added tokens in a text: one matcher is one of Hugging Face's two automata (rules A3, A6, A7).
+
+Matches are leftmost-longest and do not overlap. Nearly no place in a text begins a token, and the
+first two bytes tell for almost all of them: two small tables are read over the text, and only
+where they agree a trie is walked. So the work is bounded by the length of the text times that of
+the longest token, on a text made for it; on others it is two look-ups per byte.
+"""
+
+from collections.abc import Sequence
+
+from tokcy import unicode as ucd
+
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from tokcy._platform cimport tk_unlikely
+from tokcy._utf8 cimport utf8_before, utf8_decode, utf8_width
+
+cdef enum:
+    UNROLLED = 4            # places that are looked at together
+
+# Inclusive ranges of Rust's \s and \w; written once, with the GIL held.
+cdef const int32_t* whitespace = NULL
+cdef size_t n_whitespace = 0
+cdef const int32_t* word = NULL
+cdef size_t n_word = 0
+cdef object ranges_in_use = None        # keeps the arrays behind the pointers alive
+
+
+cdef struct Interval:       # of the sorted contents: those that go through one node
+    size_t first
+    size_t last             # exclusive
+
+
+cdef int spans_push(SpanList* spans, size_t begin, size_t end, int64_t token) noexcept nogil:
+    """Append a span; 0, or -1 without memory."""
+    cdef Span* moved
+    if spans.size == spans.capacity:
+        moved = <Span*>realloc(spans.data, (2 * spans.capacity + 8) * sizeof(Span))
+        if moved == NULL:
+            return -1
+        spans.data = moved
+        spans.capacity = 2 * spans.capacity + 8
+    spans.data[spans.size].begin = begin
+    spans.data[spans.size].end = end
+    spans.data[spans.size].token = token
+    spans.size += 1
+    return 0
+
+
+cdef class AddedMatcher:
+    """The added tokens that are matched in one go; immutable, shared by threads.
+
+    Args:
+        tokens: (content as UTF-8, id, lstrip, rstrip, single_word) of each. Empty contents are
+            left out; of equal contents the last counts.
+    """
+
+    def __cinit__(self, tokens: Sequence[tuple[bytes, int, bool, bool, bool]]):
+        by_content = {content: flags for content, *flags in tokens if content}
+        contents = sorted(by_content)
+        self.n_tokens = len(contents)
+        self.tokens = <Token*>calloc(self.n_tokens + 1, sizeof(Token))
+        if self.tokens == NULL:
+            raise MemoryError
+        for i, content in enumerate(contents):
+            token_id, lstrip, rstrip, single_word = by_content[content]
+            self.tokens[i].id = token_id
+            self.tokens[i].size = len(content)
+            self.tokens[i].lstrip = lstrip
+            self.tokens[i].rstrip = rstrip
+            self.tokens[i].single_word = single_word
+        build_trie(self, contents)
+        build_filter(self, contents)
+        load_ranges()
+
+    def __dealloc__(self):
+        free(self.nodes)
+        free(self.tokens)
+
+    def spans(self, str text) -> list[tuple[int, int, int]]:
+        """(begin, end, id) of every span, in bytes; the id is -1 for the text in between."""
+        cdef Py_ssize_t size = 0
+        cdef const uint8_t* utf8 = <const uint8_t*>PyUnicode_AsUTF8AndSize(text, &size)
+        cdef SpanList found
+        cdef int status
+        memset(&found, 0, sizeof(SpanList))
+        try:
+            with nogil:
+                status = self.find_spans(utf8, 0, size, &found)
+            if status < 0:
+                raise MemoryError
+            return [(found.data[i].begin, found.data[i].end, found.data[i].token)
+                    for i in range(found.size)]
+        finally:
+            free(found.data)
+
+    cdef int find_spans(self, const uint8_t* text, size_t begin, size_t end,
+                        SpanList* spans) noexcept nogil:
+        """Append the spans of text[begin:end], which is all that the tokens see.
+
+        Spans of text are in order and do not overlap. Those of tokens may, as the space behind
+        an rstrip token is searched again (rule A7).
+        """
+        cdef size_t at = begin, done = begin, first, last, space_end = begin
+        cdef const Token* token
+        cdef int32_t index
+        while True:
+            at = self.next_candidate(text, at, end)
+            if at == end:
+                break
+            index = self.longest_match(text, at, end)
+            if index < 0:
+                at += 1
+                continue
+            token = self.tokens + index
+            first = at
+            last = at = at + token.size
+            if token.single_word and within_word(text, begin, first, last, end):
+                continue
+            if token.lstrip:
+                while first > done and space_before(text, first):
+                    first = utf8_before(text, first)
+                first = max(first, done)
+            if token.rstrip:
+                # A run of spaces is walked once, however many tokens are found in it.
+                space_end = max(space_end, last)
+                while space_end < end and space_at(text, space_end):
+                    space_end += utf8_width(text[space_end])
+                last = space_end
+            if done < first and spans_push(spans, done, first, -1) < 0:
+                return -1
+            # A token within the space of the one before can be left with nothing: it is dropped.
+            # (Where Hugging Face panics, as that space ends behind the token, so is it here.)
+            if first < last and spans_push(spans, first, last, token.id) < 0:
+                return -1
+            done = last
+        if done < end:
+            return spans_push(spans, done, end, -1)
+        return 0
+
+    cdef size_t next_candidate(self, const uint8_t* text, size_t at, size_t end) noexcept nogil:
+        """The next place that may begin a token, or `end`."""
+        while at + UNROLLED < end:
+            if tk_unlikely((self.begins[text[at]] & self.follows[text[at + 1]])
+                           | (self.begins[text[at + 1]] & self.follows[text[at + 2]])
+                           | (self.begins[text[at + 2]] & self.follows[text[at + 3]])
+                           | (self.begins[text[at + 3]] & self.follows[text[at + 4]])):
+                break
+            at += UNROLLED
+        while at + 1 < end:
+            if self.begins[text[at]] & self.follows[text[at + 1]]:
+                return at
+            at += 1
+        return at if at < end and self.single[text[at]] else end
+
+    cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end) noexcept nogil:
+        """Index of the longest token that begins here, or -1."""
+        cdef int32_t found = -1, node = self.root_child[text[at]]
+        while node >= 0:
+            if self.nodes[node].token >= 0:
+                found = self.nodes[node].token
+            at += 1
+            if at == end:
+                break
+            node = child(self.nodes, self.nodes + node, text[at])
+        return found
+
+
+cdef inline int32_t child(const Node* nodes, const Node* node, uint8_t label) noexcept nogil:
+    """The child of a node by that label, or -1."""
+    cdef int32_t low = node.first_child, high = low + node.n_children, middle
+    while low < high:
+        middle = low + (high - low) // 2
+        if nodes[middle].label < label:
+            low = middle + 1
+        else:
+            high = middle
+    if low < node.first_child + node.n_children and nodes[low].label == label:
+        return low
+    return -1
+
+
+cdef bint within_word(const uint8_t* text, size_t begin, size_t first, size_t last,
+                      size_t end) noexcept nogil:
+    """Whether a word character stands on either side of text[first:last]."""
+    cdef size_t before
+    if first > begin:
+        before = utf8_before(text, first)
+        if in_ranges(utf8_decode(text + before, first - before), word, n_word):
+            return True
+    return last < end and in_ranges(utf8_decode(text + last, utf8_width(text[last])),
+                                    word, n_word)
+
+
+cdef inline bint space_at(const uint8_t* text, size_t at) noexcept nogil:
+    return in_ranges(utf8_decode(text + at, utf8_width(text[at])), whitespace, n_whitespace)
+
+
+cdef inline bint space_before(const uint8_t* text, size_t at) noexcept nogil:
+    return space_at(text, utf8_before(text, at))
+
+
+cdef bint in_ranges(uint32_t code, const int32_t* ranges, size_t n) noexcept nogil:
+    """Whether a character is in one of n sorted inclusive ranges."""
+    cdef size_t low = 0, high = n, middle
+    while low < high:
+        middle = (low + high) // 2
+        if ranges[2 * middle + 1] < <int32_t>code:
+            low = middle + 1
+        else:
+            high = middle
+    return low < n and ranges[2 * low] <= <int32_t>code
+
+
+def load_ranges():
+    """Point at the character classes; later calls do nothing."""
+    global whitespace, n_whitespace, word, n_word, ranges_in_use
+    if ranges_in_use is not None:
+        return
+    spaces, words = ucd.rust_set("whitespace"), ucd.rust_set("word")
+    whitespace = <const int32_t*><size_t>spaces.ctypes.data
+    n_whitespace = len(spaces)
+    word = <const int32_t*><size_t>words.ctypes.data
+    n_word = len(words)
+    ranges_in_use = (spaces, words)
+
+
+def build_filter(AddedMatcher matcher, list contents):
+    """Note the first two bytes of every token; one of a single byte takes any second.
+
+    First bytes are dealt into eight buckets, a bit each. A pair passes if some bucket has both.
+    """
+    cdef const uint8_t* content
+    cdef uint8_t bucket
+    cdef size_t i
+    memset(matcher.begins, 0, sizeof(matcher.begins))
+    memset(matcher.follows, 0, sizeof(matcher.follows))
+    memset(matcher.single, 0, sizeof(matcher.single))
+    buckets = {}
+    for text in contents:
+        content = text
+        bucket = 1 << buckets.setdefault(content[0], len(buckets) % 8)
+        matcher.begins[content[0]] |= bucket
+        if len(text) == 1:
+            matcher.single[content[0]] = 1
+            for i in range(256):
+                matcher.follows[i] |= bucket
+        else:
+            matcher.follows[content[1]] |= bucket
+
+
+def build_trie(AddedMatcher matcher, list contents):
+    """Lay out the trie of the sorted, distinct contents breadth first; linear in their bytes."""
+    cdef size_t n_nodes = 1 + sum([
+        len(content) - common_prefix(before, content)
+        for before, content in zip([b"", *contents], contents)
+    ])
+    cdef Node* nodes = <Node*>calloc(n_nodes, sizeof(Node))
+    cdef Interval* intervals = <Interval*>calloc(n_nodes, sizeof(Interval))
+    cdef const uint8_t** texts = <const uint8_t**>calloc(len(contents) + 1, sizeof(uint8_t*))
+    cdef size_t i
+    matcher.nodes = nodes
+    try:
+        if nodes == NULL or intervals == NULL or texts == NULL:
+            raise MemoryError
+        for i in range(matcher.n_tokens):
+            texts[i] = contents[i]
+        with nogil:
+            fill_trie(nodes, intervals, texts, matcher.tokens, matcher.n_tokens)
+    finally:
+        free(intervals)
+        free(texts)
+    for i in range(256):
+        matcher.root_child[i] = child(nodes, nodes, i)
+
+
+cdef void fill_trie(Node* nodes, Interval* intervals, const uint8_t** texts, const Token* tokens,
+                    size_t n_tokens) noexcept nogil:
+    """Take the nodes in order; each one's children go behind the last node made so far."""
+    cdef size_t made = 1, node = 0, token, first, depth = 0, level_end = 1
+    nodes[0].label = 0
+    intervals[0].first = 0
+    intervals[0].last = n_tokens
+    while node < made:
+        if node == level_end:
+            depth += 1
+            level_end = made
+        token = intervals[node].first
+        nodes[node].token = -1
+        if token < intervals[node].last and tokens[token].size == depth:
+            nodes[node].token = token
+            token += 1
+        nodes[node].first_child = made
+        while token < intervals[node].last:
+            first = token
+            while token < intervals[node].last and texts[token][depth] == texts[first][depth]:
+                token += 1
+            nodes[made].label = texts[first][depth]
+            intervals[made].first = first
+            intervals[made].last = token
+            made += 1
+        nodes[node].n_children = made - nodes[node].first_child
+        node += 1
+
+
+cdef size_t common_prefix(bytes one, bytes other):
+    """How many bytes two contents share from their beginning."""
+    cdef const uint8_t* a = one
+    cdef const uint8_t* b = other
+    cdef size_t n = min(len(one), len(other)), i = 0
+    while i < n and a[i] == b[i]:
+        i += 1
+    return i

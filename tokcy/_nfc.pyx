@@ -1,0 +1,470 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Unicode normalization form C, as Hugging Face has it: that of Unicode 9 (rule N1).
+
+Nearly all text is in the form already, and ``nfc_settled`` finds that out at the speed of reading
+it: characters that neither move nor combine are skipped, most of them by their first byte. What
+is left of doubt is a stretch from one *boundary* to the next, a boundary being a character before
+which nothing can combine. Only such stretches are decomposed, ordered and composed again.
+
+Offsets (rule N5) are part of being exact. Hugging Face walks through the result with a cursor in
+the source: a character that stands for n source characters takes the range of the first and
+moves the cursor on by n, one that was inserted takes the range before the cursor.
+"""
+
+import numpy as np
+
+from tokcy import unicode as ucd
+
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+from tokcy._aligned cimport (
+    AlignedText,
+    aligned_append_raw,
+    aligned_free,
+    aligned_init,
+    aligned_put,
+    aligned_reserve,
+)
+from tokcy._platform cimport tk_load64
+from tokcy._utf8 cimport utf8_before, utf8_decode, utf8_encode, utf8_width
+
+cdef enum:
+    BOUNDARY = 1            # nothing before this character combines with it
+    MAYBE = 2               # it may be the second of a composition
+    CHANGES = 4             # it never stands in the form
+
+cdef enum:
+    HANGUL_BASE = 0xAC00
+    HANGUL_SYLLABLES = 11172
+    L_BASE = 0x1100
+    L_COUNT = 19
+    V_BASE = 0x1161
+    V_COUNT = 21
+    T_BASE = 0x11A7
+    T_COUNT = 28
+
+cdef enum:
+    UTF8_MOST = 4
+    SHORT_RUN = 16          # marks that insertion sort orders faster than counting
+
+cdef uint64_t HIGH_BITS = <uint64_t>0x8080808080808080
+
+cdef struct Kind:           # characters that normalization treats alike
+    uint8_t ccc             # canonical combining class
+    uint8_t trail           # class of the last character of its decomposition
+    uint8_t flags
+
+cdef struct Item:           # a character on its way
+    uint32_t code
+    uint8_t ccc
+    int32_t change          # as the reference counts: 1 inserted, -n stands for n more
+
+cdef struct Items:
+    Item* data
+    size_t size
+    size_t capacity
+
+# Written once, with the GIL held, by nfc_load.
+cdef uint8_t block_of[0x1100]
+cdef const uint8_t* kind_blocks = NULL
+cdef Kind kinds[256]
+cdef uint8_t passing_kinds = 0          # kinds below are boundaries that stay as they are
+cdef uint8_t passing_lead[256]          # first bytes of such characters only
+cdef const uint32_t* decomposing = NULL
+cdef const uint32_t* decomposition_ends = NULL
+cdef const uint32_t* decomposed = NULL
+cdef size_t n_decomposing = 0
+cdef const uint64_t* pairs = NULL
+cdef const uint32_t* composites = NULL
+cdef size_t n_pairs = 0
+cdef object tables_in_use = None        # keeps the arrays behind the pointers alive
+
+
+cdef void nfc_load() except *:
+    """Make the tables; later calls do nothing."""
+    global kind_blocks, decomposing, decomposition_ends, decomposed, n_decomposing
+    global pairs, composites, n_pairs, tables_in_use
+    if tables_in_use is not None:
+        return
+    tables = ucd.canonical_tables()
+    blocks = _load_kinds(tables)
+    codes = np.array(sorted(tables.decompositions), dtype=np.uint32)
+    rows = [tables.decompositions[c] for c in codes.tolist()]
+    ends = np.cumsum([len(row) for row in rows], dtype=np.uint32)
+    flat = np.array([c for row in rows for c in row], dtype=np.uint32)
+    first, second, composed = tables.compositions.astype(np.uint64).T
+    keys = first << np.uint64(32) | second
+    order = np.argsort(keys)
+    keys = keys[order]
+    composed = composed[order].astype(np.uint32)
+    kind_blocks = <const uint8_t*><size_t>blocks.ctypes.data
+    decomposing = <const uint32_t*><size_t>codes.ctypes.data
+    decomposition_ends = <const uint32_t*><size_t>ends.ctypes.data
+    decomposed = <const uint32_t*><size_t>flat.ctypes.data
+    n_decomposing = codes.size
+    pairs = <const uint64_t*><size_t>keys.ctypes.data
+    composites = <const uint32_t*><size_t>composed.ctypes.data
+    n_pairs = keys.size
+    tables_in_use = (blocks, codes, ends, flat, keys, composed)
+
+
+def _character_kinds(tables):
+    """Character → (ccc, trail, flags) of every character that is not plainly inert."""
+    ccc = dict(tables.combining_classes.tolist())
+    seconds = set(tables.compositions[:, 1].tolist())
+    seconds.update(range(V_BASE, V_BASE + V_COUNT), range(T_BASE + 1, T_BASE + T_COUNT))
+    primary = set(tables.compositions[:, 2].tolist())
+    found = {}
+    for c in {*ccc, *seconds, *tables.decompositions}:
+        full = tables.decompositions.get(c, (c,))
+        flags = CHANGES if c in tables.decompositions and c not in primary else 0
+        if c in seconds:
+            flags |= MAYBE
+        if ccc.get(full[0], 0) == 0 and full[0] not in seconds:
+            flags |= BOUNDARY
+        found[c] = (ccc.get(c, 0), ccc.get(full[len(full) - 1], 0), flags)
+    return found
+
+
+def _load_kinds(tables):
+    """Number the kinds, passing ones first; the blocks of 256 characters' kinds, [n, 256]."""
+    global passing_kinds
+    found = _character_kinds(tables)
+    distinct = {(0, 0, BOUNDARY), *found.values()}
+    ordered = sorted(distinct, key=lambda kind: (kind[0] != 0 or kind[2] != BOUNDARY, kind))
+    number = {kind: i for i, kind in enumerate(ordered)}
+    for i, kind in enumerate(ordered):
+        kinds[i].ccc, kinds[i].trail, kinds[i].flags = kind
+    passing_kinds = sum([kind[0] == 0 and kind[2] == BOUNDARY for kind in ordered])
+    of_character = np.zeros(0x110000, dtype=np.uint8)
+    of_character[list(found)] = [number[kind] for kind in found.values()]
+    by_block = of_character.reshape(0x1100, 256)
+    mixed = np.flatnonzero(by_block.any(axis=1))
+    for i, block in enumerate(mixed.tolist(), start=1):
+        block_of[block] = i
+    for lead in range(0xC2, 0xF5):
+        first, last = _lead_range(lead)
+        passing_lead[lead] = bool((of_character[first:last] < passing_kinds).all())
+    return np.concatenate([np.zeros((1, 256), dtype=np.uint8), by_block[mixed]])
+
+
+def _lead_range(lead):
+    """The code points, first and beyond the last, whose UTF-8 begins with this byte."""
+    if lead < 0xE0:
+        return (lead & 0x1F) << 6, ((lead & 0x1F) + 1) << 6
+    if lead < 0xF0:
+        return max((lead & 0x0F) << 12, 0x800), ((lead & 0x0F) + 1) << 12
+    return max((lead & 0x07) << 18, 0x10000), min(((lead & 0x07) + 1) << 18, 0x110000)
+
+
+cdef inline uint8_t kind_of(uint32_t code) noexcept nogil:
+    return kind_blocks[(<size_t>block_of[code >> 8] << 8) + (code & 0xFF)]
+
+
+# --- is it in the form? -------------------------------------------------------------------------
+
+cdef size_t nfc_settled(const uint8_t* text, size_t begin, size_t end) noexcept nogil:
+    """How far text[begin:end], which starts at a boundary, is certainly in the form.
+
+    That is `end`, or else the boundary at which the first stretch in doubt starts.
+    """
+    cdef size_t at = begin, here, width, boundary = begin, run_end = begin
+    cdef uint32_t code, starter = 0
+    cdef uint8_t kind, ccc, last_ccc = 0, trail = 0
+    cdef bint has_starter = False
+    while at < end:
+        if text[at] < 0x80:
+            while at + 8 <= end and not tk_load64(text + at) & HIGH_BITS:
+                at += 8
+            while at < end and text[at] < 0x80:
+                at += 1
+            continue
+        width = utf8_width(text[at])
+        if passing_lead[text[at]]:
+            at += width
+            continue
+        code = utf8_decode(text + at, width)
+        kind = kind_of(code)
+        here = at
+        at += width
+        if kind < passing_kinds:
+            continue
+        if here != run_end:
+            boundary = utf8_before(text, here)
+            starter = utf8_decode(text + boundary, here - boundary)
+            trail = kinds[kind_of(starter)].trail
+            has_starter = True
+            last_ccc = 0
+        run_end = at
+        ccc = kinds[kind].ccc
+        if kinds[kind].flags & BOUNDARY:
+            boundary = here
+        if kinds[kind].flags & CHANGES or 0 < ccc < last_ccc:
+            return boundary
+        # A mark that would go before the starter's own marks may combine with what is beneath.
+        if has_starter and kinds[kind].flags & MAYBE and (
+                0 < ccc < trail
+                or (last_ccc == 0 or last_ccc < ccc) and compose(starter, code) != 0):
+            return boundary
+        last_ccc = ccc
+        if ccc == 0:
+            starter = code
+            trail = kinds[kind].trail
+            has_starter = True
+    return end
+
+
+# --- making it so -------------------------------------------------------------------------------
+
+cdef int nfc_append(const uint8_t* text, size_t begin, size_t end,
+                    AlignedText* out) noexcept nogil:
+    """Append the normal form of text[begin:end]; 0, or -1 without memory."""
+    cdef Items items
+    cdef size_t at = begin, doubt
+    cdef int status = 0
+    memset(&items, 0, sizeof(Items))
+    while at < end and status == 0:
+        doubt = nfc_settled(text, at, end)
+        status = aligned_append_raw(out, text, at, doubt)
+        at = doubt
+        if at < end and status == 0:
+            at = next_boundary(text, doubt, end)
+            status = append_stretch(text, doubt, at, &items, out)
+    free(items.data)
+    return status
+
+
+cdef size_t next_boundary(const uint8_t* text, size_t at, size_t end) noexcept nogil:
+    """The first boundary behind the character at `at`."""
+    cdef size_t width
+    at += utf8_width(text[at])
+    while at < end:
+        width = utf8_width(text[at])
+        if kinds[kind_of(utf8_decode(text + at, width))].flags & BOUNDARY:
+            break
+        at += width
+    return at
+
+
+cdef int append_stretch(const uint8_t* text, size_t begin, size_t end, Items* items,
+                        AlignedText* out) noexcept nogil:
+    """Append the normal form of one stretch."""
+    cdef size_t at = begin, width
+    items.size = 0
+    while at < end:
+        width = utf8_width(text[at])
+        if decompose(utf8_decode(text + at, width), items) < 0:
+            return -1
+        at += width
+    if order_marks(items) < 0 or aligned_reserve(out, UTF8_MOST * items.size) < 0:
+        return -1
+    compose_items(items)
+    emit(text, begin, items, out)
+    return 0
+
+
+cdef int push(Items* items, uint32_t code, bint inserted) noexcept nogil:
+    cdef Item* moved
+    if items.size == items.capacity:
+        moved = <Item*>realloc(items.data, (2 * items.capacity + 32) * sizeof(Item))
+        if moved == NULL:
+            return -1
+        items.data = moved
+        items.capacity = 2 * items.capacity + 32
+    items.data[items.size].code = code
+    items.data[items.size].ccc = kinds[kind_of(code)].ccc
+    items.data[items.size].change = inserted
+    items.size += 1
+    return 0
+
+
+cdef int decompose(uint32_t code, Items* items) noexcept nogil:
+    """Push the full canonical decomposition of a character."""
+    cdef uint32_t syllable = code - HANGUL_BASE
+    cdef size_t i, row, first
+    if syllable < HANGUL_SYLLABLES:
+        if (push(items, L_BASE + syllable // (V_COUNT * T_COUNT), False) < 0
+                or push(items, V_BASE + syllable // T_COUNT % V_COUNT, True) < 0):
+            return -1
+        if syllable % T_COUNT:
+            return push(items, T_BASE + syllable % T_COUNT, True)
+        return 0
+    row = lower_bound32(decomposing, n_decomposing, code)
+    if row == n_decomposing or decomposing[row] != code:
+        return push(items, code, False)
+    first = decomposition_ends[row - 1] if row else 0
+    for i in range(first, decomposition_ends[row]):
+        if push(items, decomposed[i], i > first) < 0:
+            return -1
+    return 0
+
+
+cdef int order_marks(Items* items) noexcept nogil:
+    """Sort each run of marks by combining class, equal classes as they stand."""
+    cdef size_t i = 0, first
+    while i < items.size:
+        if items.data[i].ccc == 0:
+            i += 1
+            continue
+        first = i
+        while i < items.size and items.data[i].ccc != 0:
+            i += 1
+        if i - first <= SHORT_RUN:
+            insertion_sort(items.data + first, i - first)
+        elif counting_sort(items.data + first, i - first) < 0:
+            return -1
+    return 0
+
+
+cdef void insertion_sort(Item* marks, size_t n) noexcept nogil:
+    cdef size_t i, j
+    cdef Item mark
+    for i in range(1, n):
+        mark = marks[i]
+        j = i
+        while j > 0 and marks[j - 1].ccc > mark.ccc:
+            marks[j] = marks[j - 1]
+            j -= 1
+        marks[j] = mark
+
+
+cdef int counting_sort(Item* marks, size_t n) noexcept nogil:
+    """Linear, as a text may be nothing but marks."""
+    cdef size_t places[256]
+    cdef size_t i, total = 0, count
+    cdef Item* copy = <Item*>malloc(n * sizeof(Item))
+    if copy == NULL:
+        return -1
+    memcpy(copy, marks, n * sizeof(Item))
+    memset(places, 0, sizeof(places))
+    for i in range(n):
+        places[copy[i].ccc] += 1
+    for i in range(256):
+        count = places[i]
+        places[i] = total
+        total += count
+    for i in range(n):
+        marks[places[copy[i].ccc]] = copy[i]
+        places[copy[i].ccc] += 1
+    free(copy)
+    return 0
+
+
+cdef void compose_items(Items* items) noexcept nogil:
+    """Canonical composition, in place."""
+    cdef size_t i, kept = 0, starter = 0
+    cdef bint has_starter = False
+    cdef uint8_t last_ccc = 0       # of the marks between the starter and here
+    cdef uint32_t composite
+    cdef Item item
+    for i in range(items.size):
+        item = items.data[i]
+        if has_starter and (last_ccc == 0 or last_ccc < item.ccc):
+            composite = compose(items.data[starter].code, item.code)
+            if composite != 0:
+                items.data[starter].code = composite
+                items.data[starter].change += item.change - 1
+                continue
+        if item.ccc == 0:
+            starter = kept
+            has_starter = True
+        last_ccc = item.ccc
+        items.data[kept] = item
+        kept += 1
+    items.size = kept
+
+
+cdef uint32_t compose(uint32_t first, uint32_t second) noexcept nogil:
+    """The primary composite of two characters, or 0."""
+    cdef uint64_t key = <uint64_t>first << 32 | second
+    cdef uint32_t syllable = first - HANGUL_BASE, leading = first - L_BASE, row
+    cdef uint32_t vowel = second - V_BASE, tail = second - T_BASE
+    if leading < L_COUNT and vowel < V_COUNT:
+        return HANGUL_BASE + (leading * V_COUNT + vowel) * T_COUNT
+    if syllable < HANGUL_SYLLABLES and syllable % T_COUNT == 0 and 0 < tail < T_COUNT:
+        return first + tail
+    row = lower_bound64(pairs, n_pairs, key)
+    return composites[row] if row < n_pairs and pairs[row] == key else 0
+
+
+cdef void emit(const uint8_t* text, size_t cursor, const Items* items,
+               AlignedText* out) noexcept nogil:
+    """Append the items; the cursor says which source character each stands for."""
+    cdef uint8_t encoded[UTF8_MOST]
+    cdef size_t i, begin = cursor, end = cursor
+    cdef int32_t change
+    for i in range(items.size):
+        change = items.data[i].change
+        if change <= 0:
+            begin = cursor
+            end = cursor + utf8_width(text[cursor])
+            cursor = end
+        aligned_put(out, encoded, utf8_encode(items.data[i].code, encoded), begin, end)
+        while change < 0:
+            begin = cursor
+            end = cursor + utf8_width(text[cursor])
+            cursor = end
+            change += 1
+
+
+cdef size_t lower_bound32(const uint32_t* values, size_t n, uint32_t value) noexcept nogil:
+    cdef size_t low = 0, high = n, middle
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef size_t lower_bound64(const uint64_t* values, size_t n, uint64_t value) noexcept nogil:
+    cdef size_t low = 0, high = n, middle
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+# --- seen from Python ---------------------------------------------------------------------------
+
+def nfc(str text) -> str:
+    """The normal form of a text."""
+    return normalize(text, False)[0].decode()
+
+
+def nfc_ranges(str text) -> tuple[bytes, list[tuple[int, int]]]:
+    """The UTF-8 of the normal form, and of each byte the (begin, end) of its source in bytes."""
+    return normalize(text, True)
+
+
+cdef tuple normalize(str text, bint aligned):
+    cdef Py_ssize_t size = 0
+    cdef const uint8_t* utf8 = <const uint8_t*>PyUnicode_AsUTF8AndSize(text, &size)
+    cdef AlignedText out
+    cdef int status
+    nfc_load()
+    aligned_init(&out, aligned)
+    try:
+        with nogil:
+            status = nfc_append(utf8, 0, size, &out)
+        if status < 0:
+            raise MemoryError
+        ranges = [(out.begins[i], out.ends[i]) for i in range(out.size if aligned else 0)]
+        return out.bytes[:out.size], ranges
+    finally:
+        aligned_free(&out)
+
+
+def is_settled(str text) -> bool:
+    """Whether the quick check is content: the text is in the form and was not looked at twice."""
+    cdef Py_ssize_t size = 0
+    cdef const uint8_t* utf8 = <const uint8_t*>PyUnicode_AsUTF8AndSize(text, &size)
+    nfc_load()
+    return nfc_settled(utf8, 0, size) == <size_t>size

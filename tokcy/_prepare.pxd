@@ -1,0 +1,39 @@
+"""Raw text → spans of text and added tokens: the C interface that the engine calls."""
+
+from libc.stdint cimport uint8_t
+
+from tokcy._added cimport AddedMatcher, Span, SpanList
+from tokcy._aligned cimport AlignedText
+
+
+# Span (of _added): begin, end and token. With token -1 it is text to be pre-tokenized,
+# Prepared.text[begin:end]. Else it is the added token with that id, which was found at
+# raw[begin:end]; in a text of one's own without offsets both are 0.
+
+cdef struct Prepared:
+    const uint8_t* text     # the caller's raw text, or `owned`
+    size_t size
+    uint8_t* owned          # the normalized text, or NULL where nothing had to change
+    Span* spans             # in order; spans of text are not empty and do not overlap
+    size_t n_spans
+    size_t* raw_begin       # of each byte of an owned text whose offsets are wanted: the raw
+    size_t* raw_end         # byte range it came from; else NULL, for the identity
+
+
+cdef void release(Prepared* prepared) noexcept nogil
+
+
+cdef class Preparer:
+    cdef AddedMatcher raw_tokens            # None where there are none
+    cdef AddedMatcher normalized_tokens
+    cdef readonly bint nfc
+    cdef readonly bint add_prefix_space
+    cdef int prepare(self, const uint8_t* raw, size_t size, bint allow_added,
+                     bint want_offsets, Prepared* out) noexcept nogil
+    cdef bint is_normal(self, const uint8_t* raw, const SpanList* sections) noexcept nogil
+    cdef int split_in_place(self, const uint8_t* raw, bint allow_added, const SpanList* sections,
+                            SpanList* spans) noexcept nogil
+    cdef int rewrite(self, const uint8_t* raw, bint allow_added, const SpanList* sections,
+                     SpanList* spans, AlignedText* text) noexcept nogil
+    cdef int rewrite_section(self, const uint8_t* raw, const Span* section, bint allow_added,
+                             SpanList* spans, AlignedText* text) noexcept nogil
