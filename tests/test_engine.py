@@ -1,0 +1,177 @@
+"""One text or many, one thread or several, units of any size: always the same ids."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import string
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tokcy import Tokenizer
+from tokcy._bpe import Bpe
+from tokcy._engine import Engine
+from tokcy._prepare import Preparer
+from tokcy._pretok import PreTokenizer
+from tokcy._vocab import Vocabulary
+from tokcy.spec import NativePlan, plan_native, read_tokenizer_json
+
+ADDED = [
+    synthetic.added_token("<s>"),
+    synthetic.added_token("<|x|>", rstrip=True),
+    synthetic.added_token("<y>", lstrip=True, normalized=True),
+]
+
+
+def planned(model: dict[str, object]) -> NativePlan:
+    plan = plan_native(read_tokenizer_json(json.dumps(model), source="test"))
+    assert isinstance(plan, NativePlan)
+    return plan
+
+
+def engine_of(plan: NativePlan, **sizes: int) -> Engine:
+    """An engine that shares even short texts between threads, in tiny units."""
+    return Engine(
+        Preparer(plan.added_tokens, plan.nfc, plan.add_prefix_space),
+        PreTokenizer(plan.splits),
+        Bpe(Vocabulary(plan.vocab, plan.merges), plan.ignore_merges),
+        [1, 2],
+        [3],
+        **sizes,
+    )
+
+
+@pytest.fixture(scope="module")
+def plan() -> NativePlan:
+    model = synthetic.trained_model()
+    model["added_tokens"] = [
+        {**token, "id": len(model["model"]["vocab"]) + i} for i, token in enumerate(ADDED)
+    ]
+    model["normalizer"] = {"type": "NFC"}
+    return planned(model)
+
+
+@pytest.fixture(scope="module")
+def engines(plan: NativePlan) -> list[Engine]:
+    return [
+        engine_of(plan, unit_bytes=unit, bytes_per_thread=1) for unit in (1, 2, 7, 64, 1000)
+    ]
+
+
+mixed_texts = st.lists(
+    st.one_of(
+        st.sampled_from(["<s>", "<|x|>  ", " \n<y>", "e\u0301", "   ", "\n\n  \n", "'ll", "\0"]),
+        synthetic.texts(),
+        st.integers(1, 300).map(lambda n: "a" * n),
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(text=mixed_texts, threads=st.integers(2, 5), special=st.booleans(), added=st.booleans())
+def test_threads_and_units_change_nothing(
+    plan: NativePlan, engines: list[Engine], text: str, threads: int, special: bool, added: bool
+) -> None:
+    expected = engine_of(plan).encode(text, special, added, 1)
+    for engine in engines:
+        assert np.array_equal(engine.encode(text, special, added, threads), expected)
+        assert engine.count(text, special, added, threads) == len(expected)
+        assert np.array_equal(engine.encode(text, special, added, 1), expected)
+
+
+@given(texts=st.lists(mixed_texts, max_size=12), threads=st.integers(1, 4), special=st.booleans())
+def test_batch_equals_singles(
+    engines: list[Engine], texts: list[str], threads: int, special: bool
+) -> None:
+    for engine in engines[:3]:
+        values, offsets = engine.encode_batch(texts, special, True, threads)
+        singles = [engine.encode(text, special, True, 1) for text in texts]
+        assert offsets.tolist() == [0, *np.cumsum([len(ids) for ids in singles]).tolist()]
+        assert values.tolist() == [token for ids in singles for token in ids.tolist()]
+        assert (values.dtype, offsets.dtype) == (np.uint32, np.int64)
+
+
+def test_batch_of_long_and_short_texts(
+    model_path: Callable[[str], Path], corpus: Callable[..., str]
+) -> None:
+    tok = Tokenizer.from_file(model_path("llama3"))
+    long_text = corpus("english_prose", 1_500_000)
+    texts = ["a", long_text, "", "b" * 1000, long_text[:5], long_text[9:], *["x y z"] * 3000]
+    batch = tok.encode_batch(texts, num_threads=2)
+    assert len(batch) == len(texts)
+    for i in (0, 1, 2, 3, 4, 5, 6, 3005):
+        assert np.array_equal(batch[i], tok.encode(texts[i], num_threads=1))
+
+
+def test_empty_batch_and_iterables(plan: NativePlan) -> None:
+    engine = engine_of(plan)
+    values, offsets = engine.encode_batch([], True, True)
+    assert (values.tolist(), offsets.tolist()) == ([], [0])
+    values, offsets = engine.encode_batch(iter(["a", ""]), True, True)
+    assert offsets[-1] == len(values) == 3 + 3 + 1
+
+
+def test_bad_sizes(plan: NativePlan) -> None:
+    for sizes in ({"unit_bytes": 0}, {"bytes_per_thread": 0}):
+        with pytest.raises(ValueError, match="at least 1"):
+            engine_of(plan, **sizes)
+
+
+def test_many_python_threads(plan: NativePlan) -> None:
+    """Callers share the cache and may meet in parallel regions."""
+    engine = engine_of(plan, unit_bytes=64, bytes_per_thread=64)
+    texts = ["".join(synthetic.SENTENCES[i:]) * 20 + str(i) * i for i in range(7)]
+    expected = [engine_of(plan).encode(text, True, True, 1) for text in texts]
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        for i in range(60):
+            at = (seed + i) % len(texts)
+            if not np.array_equal(engine.encode(texts[at], True, True, 1 + i % 3), expected[at]):
+                wrong.append(at)
+
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+
+
+def test_cache_is_bounded_and_renewed() -> None:
+    """More different words than it holds: memory stays, ids stay right, it learns again."""
+    model = synthetic.model_from_merges([("a", "b"), ("ab", "c"), ("0", "1")])
+    bpe = Bpe(Vocabulary(model["model"]["vocab"], model["model"]["merges"]), False)
+    plan = planned(model)
+    engine = Engine(Preparer((), False, False), PreTokenizer(plan.splits), bpe)
+    start = bpe.cache_info()
+    words = [" " + "".join(letters) for letters in itertools.product(string.ascii_letters, repeat=3)]
+    text = "".join(words)
+    first = engine.encode(text, False, True, 1)
+    full = bpe.cache_info()
+    assert full["entries"] <= full["max_entries"]
+    assert full["entries"] > full["max_entries"] // 2
+    assert full["misses"] == len(words)
+    assert np.array_equal(engine.encode(text, False, True, 2), first)
+    renewed = bpe.cache_info()
+    assert renewed["generation"] >= 1
+    assert renewed["bytes"] == start["bytes"]
+    assert np.array_equal(
+        first, np.concatenate([bpe.merge(word.encode()) for word in words])
+    )
+
+
+def test_hits_and_misses_are_counted(plan: NativePlan) -> None:
+    engine = engine_of(plan)
+    before = engine.model.cache_info()
+    engine.encode(" zqxj zqxj zqxj", False, True)
+    after = engine.model.cache_info()
+    assert after["misses"] - before["misses"] == 1
+    assert after["hits"] - before["hits"] == 2

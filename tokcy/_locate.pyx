@@ -1,0 +1,119 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Where in the raw text each id comes from.
+
+The tokens of a piece are its bytes, in order. So the ranges follow from the ids and the piece
+boundaries, and encoding itself need not keep them.
+
+Two things make it less simple. A token may begin or end inside a character; it is given the
+whole character (rule F2). And where the vocabulary lacks a byte, the byte is dropped without
+moving the tokens behind it, as Hugging Face counts positions in the byte-level string, where
+some bytes are one UTF-8 byte long and others two (rules M5(c), F3).
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from tokcy._bitmap cimport is_set, next_set
+from tokcy._bpe cimport Bpe
+from tokcy._job cimport Job
+from tokcy._prepare cimport Prepared, Span
+from tokcy._vocab cimport Vocabulary
+
+cdef struct Walker:         # a byte of the text, and where it is in the byte-level string
+    size_t at
+    size_t mapped
+
+
+cdef void locate(Bpe model, const Job* job, const uint32_t* ids, int64_t* ranges,
+                 uint8_t* is_added) noexcept nogil:
+    """Of each id of an encoded job: its raw byte range, and whether it is an added token.
+
+    ranges has room for [n][2]; is_added for [n], and holds zeros.
+    """
+    cdef const Span* span
+    cdef size_t s, at, end, n = 0
+    for s in range(job.prepared.n_spans):
+        span = job.prepared.spans + s
+        if span.token >= 0:
+            ranges[2 * n] = span.begin
+            ranges[2 * n + 1] = span.end
+            is_added[n] = 1
+            n += 1
+            continue
+        at = span.begin
+        while at < span.end:
+            end = next_set(job.starts, at + 1, span.end)
+            if job.text.skips == NULL or not is_set(job.text.skips, at):
+                n += _locate_piece(model.vocabulary, model.ignore_merges, job, at, end,
+                                   ids + n, ranges + 2 * n)
+            at = end
+
+
+cdef size_t _locate_piece(Vocabulary vocabulary, bint ignore_merges, const Job* job,
+                          size_t begin, size_t end, const uint32_t* ids,
+                          int64_t* ranges) noexcept nogil:
+    """The ranges of one piece's ids; how many ids it has."""
+    cdef const uint8_t* text = job.prepared.text
+    cdef size_t size = end - begin, kept = 0, used = 0, mapped = 0, n = 0, i
+    cdef Walker walker
+    cdef size_t first, last
+    for i in range(begin, end):
+        kept += vocabulary.byte_id[text[i]] >= 0
+    if kept < size and ignore_merges and vocabulary.find(text + begin, size, 1) >= 0:
+        kept = size
+    walker.at = begin
+    walker.mapped = 0
+    while used < kept:
+        if kept == size:
+            first = begin + used
+            last = first + _length(vocabulary, ids[n]) - 1
+        else:
+            first = _byte_at(text, &walker, mapped)
+            mapped += _mapped_length(vocabulary, ids[n])
+            last = _byte_at(text, &walker, mapped - 1)
+        ranges[2 * n] = _raw_begin(&job.prepared, first)
+        ranges[2 * n + 1] = _raw_end(&job.prepared, last)
+        used += _length(vocabulary, ids[n])
+        n += 1
+    return n
+
+
+cdef inline size_t _length(Vocabulary vocabulary, uint32_t token) noexcept nogil:
+    cdef size_t entry = vocabulary.entry_of_id[token]
+    return vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
+
+
+cdef inline size_t _mapped_width(uint8_t byte) noexcept nogil:
+    """UTF-8 bytes of the character that stands for a byte: printable ASCII stands for itself."""
+    return 1 if 33 <= byte <= 126 else 2
+
+
+cdef size_t _mapped_length(Vocabulary vocabulary, uint32_t token) noexcept nogil:
+    cdef size_t entry = vocabulary.entry_of_id[token], length = 0, i
+    for i in range(vocabulary.offsets[entry], vocabulary.offsets[entry + 1]):
+        length += _mapped_width(vocabulary.arena[i])
+    return length
+
+
+cdef size_t _byte_at(const uint8_t* text, Walker* walker, size_t mapped) noexcept nogil:
+    """The byte of the text that is at a position of its byte-level form; never goes back."""
+    while walker.mapped + _mapped_width(text[walker.at]) <= mapped:
+        walker.mapped += _mapped_width(text[walker.at])
+        walker.at += 1
+    return walker.at
+
+
+cdef inline bint _continues(uint8_t byte) noexcept nogil:
+    return byte & 0xC0 == 0x80
+
+
+cdef size_t _raw_begin(const Prepared* prepared, size_t at) noexcept nogil:
+    while _continues(prepared.text[at]):
+        at -= 1
+    return at if prepared.raw_begin == NULL else prepared.raw_begin[at]
+
+
+cdef size_t _raw_end(const Prepared* prepared, size_t at) noexcept nogil:
+    """Where the character that holds the byte `at` ends in the raw text."""
+    while at + 1 < prepared.size and _continues(prepared.text[at + 1]):
+        at += 1
+    return at + 1 if prepared.raw_end == NULL else prepared.raw_end[at]
