@@ -1,0 +1,321 @@
+"""The public class: every call, every argument, every error."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import synthetic
+import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tokcy
+from tokcy import (
+    EncodeTypeError,
+    ModelFileError,
+    ModelNotFoundError,
+    TokcyError,
+    TokenBatch,
+    TokenIdError,
+    Tokenizer,
+)
+
+
+def special_model() -> dict[str, Any]:
+    model = synthetic.trained_model()
+    size = len(model["model"]["vocab"])
+    model["added_tokens"] = [
+        {**synthetic.added_token("<s>"), "id": size},
+        {**synthetic.added_token("</s>"), "id": size + 1},
+        {**synthetic.added_token("<think>"), "id": size + 2, "special": False},
+    ]
+    model["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [
+            {"SpecialToken": {"id": "<s>", "type_id": 0}},
+            {"Sequence": {"id": "A", "type_id": 0}},
+            {"SpecialToken": {"id": "</s>", "type_id": 0}},
+        ],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {
+            "<s>": {"id": "<s>", "ids": [size], "tokens": ["<s>"]},
+            "</s>": {"id": "</s>", "ids": [size + 1], "tokens": ["</s>"]},
+        },
+    }
+    return model
+
+
+@pytest.fixture(scope="module")
+def tok() -> Tokenizer:
+    return Tokenizer.from_json(json.dumps(special_model()))
+
+
+@pytest.fixture(scope="module")
+def fallback() -> Tokenizer:
+    """The same model with a step that changes nothing and only Hugging Face runs."""
+    model = special_model()
+    model["normalizer"] = {"type": "Replace", "pattern": {"String": "\ue000"}, "content": "\ue000"}
+    found = Tokenizer.from_json(json.dumps(model))
+    assert found.backend == "huggingface"
+    return found
+
+
+@pytest.fixture(scope="module")
+def oracle() -> tokenizers.Tokenizer:
+    return synthetic.load(special_model())
+
+
+texts = st.lists(
+    st.one_of(st.sampled_from(["<s>", "</s>", "<think>", " "]), synthetic.texts()), max_size=6
+).map("".join)
+
+
+@given(text=texts, special=st.booleans())
+def test_both_backends_equal_the_oracle(
+    tok: Tokenizer, fallback: Tokenizer, oracle: tokenizers.Tokenizer, text: str, special: bool
+) -> None:
+    expected = oracle.encode(text, add_special_tokens=special)
+    for subject in (tok, fallback):
+        ids = subject.encode(text, add_special_tokens=special)
+        assert ids.dtype == np.uint32
+        assert ids.tolist() == expected.ids
+        assert subject.count(text, add_special_tokens=special) == len(ids)
+        same, offsets = subject.encode_with_offsets(text, add_special_tokens=special)
+        assert same.tolist() == expected.ids
+        assert offsets.tolist() == [list(pair) for pair in expected.offsets]
+        assert subject.encode_batch([text, ""], add_special_tokens=special)[0].tolist() == expected.ids
+        for skip in (False, True):
+            decoded = subject.decode(ids, skip_special_tokens=skip)
+            assert decoded == oracle.decode(expected.ids, skip_special_tokens=skip)
+            data = subject.decode_bytes(ids, skip_special_tokens=skip)
+            assert data.decode("utf-8", "replace") == decoded
+
+
+@given(text=texts)
+def test_no_control_token_from_untrusted_text(
+    tok: Tokenizer, fallback: Tokenizer, text: str
+) -> None:
+    control = {token.id for token in tok.added_tokens}
+    plain = synthetic.load({**special_model(), "added_tokens": [], "post_processor": None})
+    for subject in (tok, fallback):
+        ids = subject.encode(text, allow_special=False, add_special_tokens=False).tolist()
+        assert control.isdisjoint(ids)
+        assert ids == plain.encode(text).ids
+        around = subject.encode(text, allow_special=False).tolist()
+        assert around == [*subject.encode("").tolist()[:1], *ids, *subject.encode("").tolist()[1:]]
+
+
+def test_batches(tok: Tokenizer) -> None:
+    batch = tok.encode_batch(["one two", "", "three"])
+    assert isinstance(batch, TokenBatch)
+    assert [ids.tolist() for ids in batch] == [
+        tok.encode(text).tolist() for text in ("one two", "", "three")
+    ]
+    counts = tok.count_batch(["one two", "", "three"])
+    assert counts.dtype == np.int64
+    assert counts.tolist() == batch.lengths.tolist()
+    assert tok.decode_batch(batch, skip_special_tokens=True) == ["one two", "", "three"]
+    assert tok.decode_batch([[1, 2], []]) == [tok.decode([1, 2]), ""]
+
+
+@given(text=texts, limit=st.integers(0, 40), special=st.booleans(), allow=st.booleans())
+def test_truncate(tok: Tokenizer, text: str, limit: int, special: bool, allow: bool) -> None:
+    def count(part: str) -> int:
+        return tok.count(part, add_special_tokens=special, allow_special=allow)
+
+    cut = tok.truncate(text, limit, add_special_tokens=special, allow_special=allow)
+    assert text.startswith(cut)
+    assert count(cut) <= limit or cut == ""
+    if count(text) <= limit:
+        assert cut == text
+
+
+def test_truncate_cuts_behind_a_token(tok: Tokenizer) -> None:
+    text = "The tokenizer turns text into numbers"
+    ids, offsets = tok.encode_with_offsets(text, add_special_tokens=False)
+    for n in range(len(ids)):
+        cut = tok.truncate(text, n, add_special_tokens=False)
+        assert cut == (text[: offsets[n - 1, 1]] if n else "")
+    assert tok.truncate("🙂" * 5, 1, add_special_tokens=False) in ("", "🙂")
+    with pytest.raises(ValueError, match="max_tokens must be at least 0, not -1"):
+        tok.truncate(text, -1)
+
+
+def test_str_subclasses(tok: Tokenizer) -> None:
+    class Text(str):
+        pass
+
+    for text in (Text("one two"), np.str_("one two")):
+        assert tok.encode(text).tolist() == tok.encode("one two").tolist()
+
+
+@pytest.mark.parametrize("subject", ["tok", "fallback"])
+@pytest.mark.parametrize("text", [None, b"bytes", 3, ["a"], ("a", "b")])
+def test_no_text(subject: str, text: Any, request: pytest.FixtureRequest) -> None:
+    chosen: Tokenizer = request.getfixturevalue(subject)
+    name = type(text).__name__
+    for call in (chosen.encode, chosen.count, chosen.encode_with_offsets):
+        with pytest.raises(EncodeTypeError, match=f"text must be str, not {name}"):
+            call(text)
+    with pytest.raises(EncodeTypeError, match=rf"texts\[1\]: text must be str, not {name}"):
+        chosen.encode_batch(["a", text])
+
+
+@pytest.mark.parametrize("subject", ["tok", "fallback"])
+def test_lone_surrogates_and_bare_batches(subject: str, request: pytest.FixtureRequest) -> None:
+    chosen: Tokenizer = request.getfixturevalue(subject)
+    for text in ("ab\ud800c", "é" * 70_000 + "\udfff"):
+        with pytest.raises(EncodeTypeError, match=r"lone surrogate .* at index") as caught:
+            chosen.encode(text)
+        assert isinstance(caught.value, TypeError)
+        assert isinstance(caught.value, TokcyError)
+    for batch in ("text", b"text"):
+        with pytest.raises(EncodeTypeError, match="texts must be a sequence of str"):
+            chosen.encode_batch(batch)
+
+
+@pytest.mark.parametrize("threads", [0, -3])
+def test_bad_thread_numbers(tok: Tokenizer, threads: int) -> None:
+    for text in ("short", "long " * 100_000):
+        with pytest.raises(ValueError, match="num_threads must be at least 1"):
+            tok.encode(text, num_threads=threads)
+    with pytest.raises(TypeError):
+        tok.encode("a", num_threads="2")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("subject", ["tok", "fallback"])
+def test_kinds_of_ids(subject: str, request: pytest.FixtureRequest) -> None:
+    chosen: Tokenizer = request.getfixturevalue(subject)
+    ids = chosen.encode("one two")
+    text = chosen.decode(ids)
+    kinds: list[Any] = [
+        ids.tolist(),
+        tuple(ids.tolist()),
+        ids.astype(np.int64),
+        ids.astype(np.uint16),
+        np.repeat(ids, 2)[::2],
+        ids.astype(">i4"),
+    ]
+    for kind in kinds:
+        assert chosen.decode(kind) == text
+    frozen = ids.copy()
+    frozen.flags.writeable = False
+    assert chosen.decode(frozen) == text
+    assert chosen.decode([]) == chosen.decode(np.empty(0)) == ""
+    assert chosen.decode([True]) == chosen.decode([1])
+    assert chosen.decode([2**32 - 1, *ids.tolist(), 10_000_000]) == text
+    for wrong in ([-1], [2**32], [3, -5]):
+        with pytest.raises(TokenIdError, match="is not between 0 and"):
+            chosen.decode(wrong)
+    for no_ids in ([1.5], ["1"], 5, [[1, 2]], None, [None]):
+        with pytest.raises(TypeError, match="ids must be"):
+            chosen.decode(no_ids)
+
+
+def test_vocabulary(tok: Tokenizer, fallback: Tokenizer, oracle: tokenizers.Tokenizer) -> None:
+    for subject in (tok, fallback):
+        assert subject.get_vocab() == oracle.get_vocab()
+        assert subject.get_vocab(with_added_tokens=False) == oracle.get_vocab(False)
+        assert len(subject) == oracle.get_vocab_size(True)
+        assert subject.vocab_size == oracle.get_vocab_size(False)
+        for token in ("<s>", "<think>", "Ġthe", "a", "Ċ", "nothing"):
+            assert subject.token_to_id(token) == oracle.token_to_id(token)
+        for token_id in range(len(subject) + 2):
+            assert subject.id_to_token(token_id) == oracle.id_to_token(token_id)
+        assert [t.content for t in subject.added_tokens] == ["<s>", "</s>", "<think>"]
+        assert [t.special for t in subject.added_tokens] == [True, True, False]
+
+
+@pytest.mark.parametrize("subject", ["tok", "fallback"])
+def test_copies(subject: str, request: pytest.FixtureRequest) -> None:
+    chosen: Tokenizer = request.getfixturevalue(subject)
+    text = "The tokenizer <s> turns"
+    assert copy.copy(chosen) is chosen
+    assert copy.deepcopy({"tok": chosen})["tok"] is chosen
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(chosen, protocol))
+        assert again.encode(text).tolist() == chosen.encode(text).tolist()
+        assert (again.backend, again.source) == (chosen.backend, chosen.source)
+        assert again.fallback_reason == chosen.fallback_reason
+
+
+def test_repr_and_state(tok: Tokenizer, fallback: Tokenizer) -> None:
+    assert repr(tok) == f"<Tokenizer '<string>': {len(tok)} tokens, backend tokcy>"
+    assert tok.fallback_reason is None
+    assert "backend huggingface" in repr(fallback)
+    assert fallback.fallback_reason is not None
+    assert fallback.fallback_reason in repr(fallback)
+    assert set(tok.cache_info()) == {
+        "hits", "misses", "entries", "max_entries", "bytes", "generation",
+    }  # fmt: skip
+    assert fallback.cache_info() == {}
+
+
+def test_one_warning_for_a_fallback(caplog: pytest.LogCaptureFixture) -> None:
+    model = special_model() | {"normalizer": {"type": "Lowercase"}}
+    with caplog.at_level(logging.WARNING, logger="tokcy"):
+        subject = Tokenizer.from_json(json.dumps(model))
+        subject.encode("A")
+        subject.encode_batch(["A", "B"])
+    assert len(caplog.records) == 1
+    assert "normalizer Lowercase is not supported natively" in caplog.text
+    assert subject.fallback_reason is not None
+
+
+def test_files(tmp_path: Path, tok: Tokenizer) -> None:
+    file = tmp_path / "tokenizer.json"
+    with pytest.raises(ModelNotFoundError, match=str(file)):
+        Tokenizer.from_file(file)
+    with pytest.raises(ModelNotFoundError, match=r"no tokenizer\.json in the folder"):
+        Tokenizer.from_pretrained(tmp_path)
+    with pytest.raises(ModelNotFoundError, match="is a folder"):
+        Tokenizer.from_file(tmp_path)
+    file.write_text(json.dumps(special_model()))
+    expected = tok.encode("one two").tolist()
+    for made in (
+        Tokenizer.from_file(file),
+        Tokenizer.from_file(str(file)),
+        Tokenizer.from_pretrained(tmp_path),
+        Tokenizer.from_pretrained(str(file)),
+        Tokenizer.from_json(file.read_bytes()),
+        Tokenizer.from_json(file.read_text()),
+    ):
+        assert made.encode("one two").tolist() == expected
+    assert str(file) in repr(Tokenizer.from_file(file))
+    file.write_text("{")
+    with pytest.raises(ModelFileError, match=str(file)):
+        Tokenizer.from_file(file)
+
+
+def test_hub_ids(tmp_path: Path) -> None:
+    """Offline, with a cache laid out as the hub's client does it."""
+    repo = tmp_path / "models--some--model"
+    snapshot = repo / "snapshots" / "abc123"
+    snapshot.mkdir(parents=True)
+    (snapshot / "tokenizer.json").write_text(json.dumps(special_model()))
+    (repo / "refs").mkdir()
+    (repo / "refs" / "main").write_text("abc123")
+    made = Tokenizer.from_pretrained("some/model", cache_dir=tmp_path, local_files_only=True)
+    assert len(made.encode("one two")) > 2
+    for name, message in (
+        ("some/other", "there is no folder 'some/other', and the hub gives no tokenizer.json"),
+        ("no/such/id", "neither a path nor a hub id"),
+    ):
+        with pytest.raises(ModelNotFoundError, match=message):
+            Tokenizer.from_pretrained(name, cache_dir=tmp_path, local_files_only=True)
+
+
+def test_package() -> None:
+    assert tokcy.__version__.count(".") == 2
+    info = tokcy.build_info()
+    assert isinstance(info["openmp"], bool)
+    assert info["simd"]
+    for name in tokcy.__all__:
+        assert getattr(tokcy, name) is not None

@@ -1,0 +1,44 @@
+"""Text to token ids and back, exactly as Hugging Face ``tokenizers`` does it.
+
+>>> from tokcy import Tokenizer
+>>> tok = Tokenizer.from_pretrained("Qwen/Qwen3-8B")      # doctest: +SKIP
+>>> tok.encode("Hello, world")                            # doctest: +SKIP
+array([9707,   11, 1879], dtype=uint32)
+"""
+
+import logging
+from importlib.metadata import version
+
+from tokcy.batch import TokenBatch
+from tokcy.build import build_info
+from tokcy.errors import (
+    EncodeTypeError,
+    ModelFileError,
+    ModelNotFoundError,
+    PatternError,
+    TokcyError,
+    TokenIdError,
+)
+from tokcy.spec import AddedToken
+from tokcy.threads import get_num_threads, set_num_threads
+from tokcy.tokenizer import Tokenizer
+
+__all__ = [
+    "AddedToken",
+    "EncodeTypeError",
+    "ModelFileError",
+    "ModelNotFoundError",
+    "PatternError",
+    "TokcyError",
+    "TokenBatch",
+    "TokenIdError",
+    "Tokenizer",
+    "__version__",
+    "build_info",
+    "get_num_threads",
+    "set_num_threads",
+]
+
+__version__ = version("tokcy")
+
+logging.getLogger("tokcy").addHandler(logging.NullHandler())

@@ -1,0 +1,66 @@
+"""What a tokenizer needs of whoever does its work: the engine here, or Hugging Face's object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokcy.spec import AddedToken
+
+__all__ = ["Backend", "CacheInfo", "Ids", "Offsets"]
+
+Ids = NDArray[np.uint32]
+Offsets = NDArray[np.int64]
+CacheInfo = dict[str, int]
+
+
+class Backend(Protocol):
+    """The methods that `Tokenizer` passes on; their meaning is documented there."""
+
+    name: str
+
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> Ids: ...
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> tuple[Ids, Offsets]: ...
+
+    def encode_with_offsets(
+        self, text: str, add_special_tokens: bool, allow_special: bool
+    ) -> tuple[Ids, Offsets]: ...
+
+    def count(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> int: ...
+
+    def decode(self, ids: Ids, skip_special_tokens: bool) -> str: ...
+
+    def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes: ...
+
+    def token_to_id(self, token: str) -> int | None: ...
+
+    def id_to_token(self, token_id: int) -> str | None: ...
+
+    def get_vocab(self, with_added_tokens: bool) -> dict[str, int]: ...
+
+    @property
+    def added_tokens(self) -> tuple[AddedToken, ...]: ...
+
+    def cache_info(self) -> CacheInfo: ...

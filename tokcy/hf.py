@@ -1,0 +1,264 @@
+"""The Hugging Face backend: a real ``tokenizers.Tokenizer`` behind the methods of the native one.
+
+It serves every model file whose pipeline is not on the native whitelist.  Works with tokenizers
+0.21 to 0.23; whatever that raises, Rust panics included, comes out as one of tokcy's errors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, SupportsIndex
+
+import numpy as np
+from tokenizers import Encoding, Tokenizer
+
+from tokcy.backend import CacheInfo, Ids, Offsets
+from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
+from tokcy.spec import AddedToken
+
+__all__ = ["HuggingFaceBackend"]
+
+# `encode` keeps the GIL and `encode_batch` does not, but starts Hugging Face's thread pool, which
+# makes a later fork print a warning: so only texts that take milliseconds go by the batch way.
+_GIL_FREE_LENGTH = 8192
+
+# What a Tokenizer does apart from its model and its added tokens.
+_PIPELINE = (
+    "truncation",
+    "padding",
+    "normalizer",
+    "pre_tokenizer",
+    "post_processor",
+    "decoder",
+)
+
+
+class HuggingFaceBackend:
+    """A model file, run by Hugging Face ``tokenizers``.
+
+    Truncation and padding that the file sets stay in force, as they do there (rules O5, O6): a
+    batch with padding has texts of one length.  ``num_threads`` is left unused, as Hugging Face
+    has its own thread pool.
+
+    With ``allow_special=False`` no added token is recognised in the text; what the post-processor
+    adds is still added.  Where the model by itself turns part of a text into a control token,
+    which no switch of Hugging Face's prevents, such a text is refused with :class:`TokcyError`.
+    """
+
+    name = "huggingface"
+
+    def __init__(
+        self, data: bytes, *, source: str = "<string>", problem: ModelFileError | None = None
+    ) -> None:
+        """Load a model file.
+
+        Args:
+            data: the content of a ``tokenizer.json``.
+            source: its name, for messages.
+            problem: the error to raise if Hugging Face refuses the file, where there is a better
+                one than its own.
+
+        Raises:
+            ModelFileError: Hugging Face refuses the file.
+        """
+        self._data = data
+        self._source = source
+        self._plain: Tokenizer | None = None
+        self._control_ids: Ids = np.empty(0, dtype=np.uint32)
+        try:
+            with _hugging_face_errors():
+                self._tokenizer = Tokenizer.from_str(data.decode("utf-8"))
+        except TokcyError as error:
+            if problem is not None:
+                raise problem from error
+            raise ModelFileError(f"tokenizers refuses it: {error}", source=source) from error
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (self._data, self._source))
+
+    def __repr__(self) -> str:
+        model = type(self._tokenizer.model).__name__
+        return f"<HuggingFaceBackend {self._source!r}: {model}>"
+
+    # ------------------------------------------------------------- text to ids
+
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> Ids:
+        """uint32[n]; EncodeTypeError if not text, TokcyError if Hugging Face fails on it."""
+        _check_text(text)
+        tokenizer = self._tokenizer_for(allow_special)
+        with _hugging_face_errors():
+            if len(text) < _GIL_FREE_LENGTH:
+                encoding = tokenizer.encode(text, add_special_tokens=add_special_tokens)
+            else:
+                (encoding,) = tokenizer.encode_batch_fast(
+                    [text], add_special_tokens=add_special_tokens
+                )
+        return self._ids(encoding, allow_special)
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> tuple[Ids, Offsets]:
+        """(values uint32[n], offsets int64[k + 1]); errors as in `encode`."""
+        if isinstance(texts, str | bytes):
+            raise EncodeTypeError(f"texts must be a sequence of str, not {type(texts).__name__}")
+        held = list(texts)
+        for index, text in enumerate(held):
+            _check_text(text, f"texts[{index}]: ")
+        with _hugging_face_errors():
+            encodings = self._tokenizer_for(allow_special).encode_batch_fast(
+                held, add_special_tokens=add_special_tokens
+            )
+        rows = [self._ids(encoding, allow_special) for encoding in encodings]
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return np.concatenate(rows) if rows else np.empty(0, dtype=np.uint32), offsets
+
+    def encode_with_offsets(
+        self, text: str, add_special_tokens: bool, allow_special: bool
+    ) -> tuple[Ids, Offsets]:
+        """(ids uint32[n], offsets int64[n, 2] in characters); errors as in `encode`."""
+        _check_text(text)
+        with _hugging_face_errors():
+            (encoding,) = self._tokenizer_for(allow_special).encode_batch(
+                [text], add_special_tokens=add_special_tokens
+            )
+        ids = self._ids(encoding, allow_special)
+        return ids, np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+
+    def count(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> int:
+        """The length of what `encode` gives."""
+        return len(self.encode(text, add_special_tokens, allow_special, num_threads))
+
+    def _ids(self, encoding: Encoding, allow_special: bool) -> Ids:
+        ids = np.array(encoding.ids, dtype=np.uint32)
+        if not allow_special and len(self._control_ids):
+            from_text = np.array(encoding.special_tokens_mask, dtype=np.uint32) == 0
+            found = ids[from_text & np.isin(ids, self._control_ids)]
+            if len(found):
+                token = self.id_to_token(int(found[0]))
+                raise TokcyError(
+                    f"the model makes its control token {token!r} of plain text; "
+                    "this text cannot be encoded with allow_special=False"
+                )
+        return ids
+
+    def _tokenizer_for(self, allow_special: bool) -> Tokenizer:
+        """The Tokenizer, or a twin of it that has no added tokens.
+
+        The twin has the same model object, and the file's other sections word for word:
+        post-processors and padding bring their ids along and need no added token.
+        """
+        if allow_special:
+            return self._tokenizer
+        if self._plain is None:
+            content = json.loads(self._data)
+            pipeline = {name: content.get(name) for name in _PIPELINE}
+            no_model = {"type": "BPE", "vocab": {}, "merges": []}
+            with _hugging_face_errors():
+                plain = Tokenizer.from_str(json.dumps({**pipeline, "model": no_model}))
+                plain.model = self._tokenizer.model
+            self._control_ids = self._control_ids_of_model(plain, content["model"])
+            self._plain = plain
+        return self._plain
+
+    def _control_ids_of_model(self, plain: Tokenizer, model: dict[str, Any]) -> Ids:
+        """Ids of control tokens that the model may produce by itself; not its unknown token's."""
+        unknown = model.get("unk_id")
+        if model.get("unk_token") is not None:
+            unknown = plain.token_to_id(model["unk_token"])
+        ids = [plain.token_to_id(token.content) for token in self.added_tokens if token.special]
+        return np.array([i for i in ids if i is not None and i != unknown], dtype=np.uint32)
+
+    # ------------------------------------------------------------- ids to text
+
+    def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
+        """The text of ids; TokcyError if the file's decoder fails on them."""
+        with _hugging_face_errors():  # unlike `decode`, `decode_batch` releases the GIL
+            (text,) = self._tokenizer.decode_batch(
+                [ids.tolist()], skip_special_tokens=skip_special_tokens
+            )
+        return text
+
+    def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes:
+        """The UTF-8 of `decode`, as Hugging Face gives no bytes: U+FFFD for what is not UTF-8."""
+        return self.decode(ids, skip_special_tokens).encode("utf-8")
+
+    # -------------------------------------------------------------- vocabulary
+
+    def token_to_id(self, token: str) -> int | None:
+        return self._tokenizer.token_to_id(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        return self._tokenizer.id_to_token(token_id) if 0 <= token_id < 2**32 else None
+
+    def get_vocab(self, with_added_tokens: bool) -> dict[str, int]:
+        return self._tokenizer.get_vocab(with_added_tokens=with_added_tokens)
+
+    @property
+    def added_tokens(self) -> tuple[AddedToken, ...]:
+        """The added tokens, by id."""
+        return tuple(
+            AddedToken(
+                content=token.content,
+                id=token_id,
+                single_word=token.single_word,
+                lstrip=token.lstrip,
+                rstrip=token.rstrip,
+                normalized=token.normalized,
+                special=token.special,
+            )
+            for token_id, token in sorted(self._tokenizer.get_added_tokens_decoder().items())
+        )
+
+    def cache_info(self) -> CacheInfo:
+        """Empty: Hugging Face tells nothing about its cache."""
+        return {}
+
+
+def _rebuild(data: bytes, source: str) -> HuggingFaceBackend:
+    return HuggingFaceBackend(data, source=source)
+
+
+def _check_text(text: object, where: str = "") -> None:
+    if not isinstance(text, str):
+        raise EncodeTypeError(f"{where}text must be str, not {type(text).__name__}")
+    try:
+        if not text.isascii():
+            text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise EncodeTypeError(
+            f"{where}text holds the lone surrogate {text[error.start]!r} at index {error.start}, "
+            "which UTF-8 cannot express"
+        ) from None
+
+
+@contextmanager
+def _hugging_face_errors() -> Iterator[None]:
+    """Turn what tokenizers raises into TokcyError; a Rust panic is no ``Exception`` in Python."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise TokcyError(str(error)) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise TokcyError(str(error)) from error

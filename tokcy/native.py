@@ -1,0 +1,125 @@
+"""The native backend: a planned byte-level BPE pipeline, run by the compiled engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import SupportsIndex
+
+import numpy as np
+
+from tokcy._bpe import Bpe
+from tokcy._decode import ByteDecoder
+from tokcy._engine import Engine
+from tokcy._prepare import Preparer
+from tokcy._pretok import PreTokenizer
+from tokcy._vocab import Vocabulary, token_text_to_bytes
+from tokcy.backend import CacheInfo, Ids, Offsets
+from tokcy.offsets import SpaceTrimmer, to_characters
+from tokcy.spec import AddedToken, NativePlan
+
+__all__ = ["NativeBackend"]
+
+
+class NativeBackend:
+    """Encodes and decodes as the plan says; immutable, shared by threads."""
+
+    name = "tokcy"
+
+    def __init__(self, plan: NativePlan, source: str) -> None:
+        """Build the engine.
+
+        Raises:
+            ModelFileError: a merge names a token that the vocabulary lacks.
+        """
+        vocabulary = Vocabulary(plan.vocab, plan.merges, source)
+        post = plan.post_processor
+        self._engine = Engine(
+            Preparer(plan.added_tokens, plan.nfc, plan.add_prefix_space),
+            PreTokenizer(plan.splits),
+            Bpe(vocabulary, plan.ignore_merges),
+            post.prefix_ids,
+            post.suffix_ids,
+        )
+        self._decoder = ByteDecoder(
+            vocabulary,
+            {token.id: token_text_to_bytes(token.content) for token in plan.added_tokens},
+            [token.id for token in plan.added_tokens if token.special],
+        )
+        self._vocabulary = vocabulary
+        self._vocab = plan.vocab
+        self._post = post
+        self.added_tokens: tuple[AddedToken, ...] = plan.added_tokens
+        self._added_ids = {token.content: token.id for token in plan.added_tokens}
+        self._added_contents = {token.id: token.content for token in plan.added_tokens}
+
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> Ids:
+        return self._engine.encode(text, add_special_tokens, allow_special, num_threads)
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> tuple[Ids, Offsets]:
+        return self._engine.encode_batch(texts, add_special_tokens, allow_special, num_threads)
+
+    def count(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> int:
+        return self._engine.count(text, add_special_tokens, allow_special, num_threads)
+
+    def encode_with_offsets(
+        self, text: str, add_special_tokens: bool, allow_special: bool
+    ) -> tuple[Ids, Offsets]:
+        ids, ranges, is_added = self._engine.encode_ranges(text, allow_special)
+        offsets = to_characters(text, ranges)
+        if self._post.trim_offsets and len(ids):
+            offsets = self._trimmer.trim(text, ids, offsets, is_added)
+        if add_special_tokens:
+            prefix = np.array(self._post.prefix_ids, dtype=np.uint32)
+            suffix = np.array(self._post.suffix_ids, dtype=np.uint32)
+            ids = np.concatenate([prefix, ids, suffix])
+            offsets = np.pad(offsets, ((len(prefix), len(suffix)), (0, 0)))
+        return ids, offsets
+
+    def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
+        return self._decoder.decode(ids, skip_special_tokens)
+
+    def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes:
+        return self._decoder.decode_bytes(ids, skip_special_tokens)
+
+    def token_to_id(self, token: str) -> int | None:
+        found = self._added_ids.get(token)
+        return self._vocab.get(token) if found is None else found
+
+    def id_to_token(self, token_id: int) -> str | None:
+        content = self._added_contents.get(token_id)
+        return self._tokens.get(token_id) if content is None else content
+
+    def get_vocab(self, with_added_tokens: bool) -> dict[str, int]:
+        return {**self._vocab, **self._added_ids} if with_added_tokens else dict(self._vocab)
+
+    def cache_info(self) -> CacheInfo:
+        return self._engine.model.cache_info()
+
+    @cached_property
+    def _tokens(self) -> dict[int, str]:
+        return {token_id: token for token, token_id in self._vocab.items()}
+
+    @cached_property
+    def _trimmer(self) -> SpaceTrimmer:
+        largest = self._vocabulary.max_id
+        tokens = [self._vocabulary.token_bytes(i) or b"" for i in range(largest + 1)]
+        return SpaceTrimmer(tokens, self._post.add_prefix_space)
