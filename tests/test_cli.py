@@ -1,0 +1,299 @@
+"""The command ``tokcy``, run as a shell runs it: in a process of its own."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import synthetic
+import tokenizers
+
+import tokcy
+from tokcy import cli
+
+TEXT = "The tokenizer turns text<|end|>into numbers.\n  分词器 🙂\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tokenizer.json: 600 tokens, ``<|end|>``, and a ``<|bos|>`` before texts."""
+    content = synthetic.trained_model()
+    vocab_size = len(content["model"]["vocab"])
+    content["added_tokens"] = [
+        {"id": vocab_size, **synthetic.added_token("<|end|>")},
+        {"id": vocab_size + 1, **synthetic.added_token("<|bos|>")},
+    ]
+    content["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [
+            {"SpecialToken": {"id": "<|bos|>", "type_id": 0}},
+            {"Sequence": {"id": "A", "type_id": 0}},
+        ],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {
+            "<|bos|>": {"id": "<|bos|>", "ids": [vocab_size + 1], "tokens": ["<|bos|>"]}
+        },
+    }
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hf(model: Path) -> tokenizers.Tokenizer:
+    return tokenizers.Tokenizer.from_file(str(model / "tokenizer.json"))
+
+
+def run(
+    *arguments: str | Path,
+    stdin: str | bytes = b"",
+    code: int = 0,
+    cwd: Path | None = None,
+    environment: dict[str, str] | None = None,
+) -> tuple[bytes, str]:
+    """stdout and stderr of the command, which must end with this exit code."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tokcy", *map(str, arguments)],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, **(environment or {})},
+        timeout=120,
+    )
+    assert done.returncode == code, done.stderr.decode()
+    return done.stdout, done.stderr.decode()
+
+
+def ids_of(line: bytes) -> list[int]:
+    return [int(word) for word in line.split()]
+
+
+def test_encode_reads_stdin(model: Path, hf: tokenizers.Tokenizer) -> None:
+    out, err = run("encode", model, stdin=TEXT)
+    assert ids_of(out) == hf.encode(TEXT).ids
+    assert err == ""
+    assert run("encode", model / "tokenizer.json", "-", stdin=TEXT)[0] == out
+
+
+def test_encode_options(model: Path, hf: tokenizers.Tokenizer) -> None:
+    out, _ = run("encode", model, "--no-add-special-tokens", "--text", TEXT)
+    assert ids_of(out) == hf.encode(TEXT, add_special_tokens=False).ids
+    out, _ = run("encode", model, "--no-allow-special", "--threads", "1", "--text", TEXT)
+    assert hf.token_to_id("<|end|>") not in ids_of(out)
+
+
+def test_encode_writes_a_line_for_each_file(
+    model: Path, hf: tokenizers.Tokenizer, tmp_path: Path
+) -> None:
+    texts = {"a.txt": TEXT, "b.txt": "", "c.txt": "numbers"}
+    for name, text in texts.items():
+        (tmp_path / name).write_bytes(text.encode())
+    out, _ = run("encode", model, *texts, cwd=tmp_path)
+    assert [ids_of(line) for line in out.splitlines()] == [
+        hf.encode(text).ids for text in texts.values()
+    ]
+    out, _ = run("encode", model, *texts, "--format", "json", cwd=tmp_path)
+    assert [json.loads(line) for line in out.splitlines()] == [
+        hf.encode(text).ids for text in texts.values()
+    ]
+
+
+def test_npy(model: Path, hf: tokenizers.Tokenizer, tmp_path: Path) -> None:
+    run("encode", model, "--text", TEXT, "-o", tmp_path / "ids.npy")
+    ids = np.load(tmp_path / "ids.npy")
+    assert ids.dtype == np.uint32
+    assert ids.tolist() == hf.encode(TEXT).ids
+    out, _ = run("encode", model, "--text", TEXT, "--format", "npy")
+    assert out == (tmp_path / "ids.npy").read_bytes()
+    _, err = run("encode", model, "a", "b", "--format", "npy", code=2)
+    assert err == "tokcy: error: .npy holds the ids of one input\n"
+
+
+@pytest.mark.parametrize("form", ["plain", "json", "npy"])
+def test_decode_takes_what_encode_writes(model: Path, form: str) -> None:
+    ids, _ = run("encode", model, "--no-add-special-tokens", "--format", form, stdin=TEXT)
+    assert run("decode", model, stdin=ids)[0].decode() == TEXT
+    out, _ = run("decode", model, "--format", "json", stdin=ids)
+    assert json.loads(out) == TEXT
+
+
+def test_decode_options(model: Path, hf: tokenizers.Tokenizer) -> None:
+    ids = hf.encode(TEXT).ids
+    listed = ", ".join(map(str, ids))
+    assert run("decode", model, "--ids", listed)[0].decode() == "<|bos|>" + TEXT
+    out, _ = run("decode", model, "--skip-special-tokens", "--ids", f"[{listed}]")
+    assert out.decode() == TEXT.replace("<|end|>", "")
+
+
+def test_count(model: Path, hf: tokenizers.Tokenizer, tmp_path: Path) -> None:
+    assert run("count", model, stdin=TEXT)[0] == b"%d\n" % len(hf.encode(TEXT).ids)
+    (tmp_path / "a").write_bytes(TEXT.encode())
+    (tmp_path / "b").write_bytes(b"text " * 1000)
+    counts = [len(hf.encode(text).ids) for text in (TEXT, "text " * 1000)]
+    out, _ = run("count", model, "a", "b", cwd=tmp_path)
+    assert [line.split() for line in out.decode().splitlines()] == [
+        [str(counts[0]), "a"],
+        [str(counts[1]), "b"],
+        [str(sum(counts)), "total"],
+    ]
+    out, _ = run("count", model, "--json", "a", "b", cwd=tmp_path)
+    assert json.loads(out) == {
+        "tokens": sum(counts),
+        "inputs": [{"input": "a", "tokens": counts[0]}, {"input": "b", "tokens": counts[1]}],
+    }
+
+
+def test_info(model: Path, hf: tokenizers.Tokenizer) -> None:
+    facts = json.loads(run("info", model, "--json")[0])
+    assert facts["version"] == tokcy.__version__
+    assert facts["model"] == str(model)
+    assert (facts["backend"], facts["fallback_reason"]) == ("tokcy", None)
+    assert facts["tokens"] == hf.get_vocab_size()
+    assert facts["added_tokens"] == 2
+    assert facts.items() >= tokcy.build_info().items()
+    assert "backend:         tokcy\n" in run("info", model)[0].decode()
+    assert json.loads(run("info", "--json")[0]).keys() == {"version", *tokcy.build_info()}
+
+
+def test_info_tells_why_hugging_face_does_the_work(tmp_path: Path) -> None:
+    content = synthetic.trained_model()
+    content["normalizer"] = {"type": "StripAccents"}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    out, err = run("info", tmp_path, "--json")
+    facts = json.loads(out)
+    assert facts["backend"] == "huggingface"
+    assert "StripAccents" in facts["fallback_reason"]
+    assert err.count("\n") == 1
+    assert "StripAccents" in err
+
+
+def test_version() -> None:
+    assert run("--version")[0].decode() == f"tokcy {tokcy.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["encode"],
+        ["unknown"],
+        [],
+        ["encode", "MODEL", "--text", "x", "file"],
+        ["encode", "MODEL", "--text", "x", "--threads", "0"],
+        ["encode", "MODEL", "--threads", "two"],
+        ["decode", "MODEL", "--ids", "1", "file"],
+    ],
+)
+def test_wrong_usage_is_code_2(model: Path, arguments: list[str]) -> None:
+    out, err = run(*[str(model) if word == "MODEL" else word for word in arguments], code=2)
+    assert out == b""
+    assert "error: " in err.splitlines()[-1]
+    assert "Traceback" not in err
+
+
+def one_line_error(*arguments: str | Path, stdin: bytes = b"") -> str:
+    out, err = run(*arguments, stdin=stdin, code=1)
+    assert out == b""
+    assert err.startswith("tokcy: error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_errors_are_one_line_and_code_1(model: Path, tmp_path: Path) -> None:
+    assert "missing.txt" in one_line_error("encode", model, tmp_path / "missing.txt")
+    assert "gone.json" in one_line_error("encode", tmp_path / "gone.json", "--text", "x")
+    (tmp_path / "broken.json").write_text("{}", encoding="utf-8")
+    assert "broken.json" in one_line_error("encode", tmp_path / "broken.json", "--text", "x")
+    assert "stdin: no token ids" in one_line_error("decode", model, stdin=b"1 2 three")
+    assert "--ids: no token ids" in one_line_error("decode", model, "--ids", str(10**30))
+    assert "-1" in one_line_error("decode", model, "--ids=-1")
+    floats = io.BytesIO()
+    np.save(floats, np.zeros(3))
+    assert "float64" in one_line_error("decode", model, stdin=floats.getvalue())
+    assert "stdin: no token ids" in one_line_error("decode", model, stdin=floats.getvalue()[:20])
+
+
+def test_invalid_utf8_is_named_with_its_place(model: Path, tmp_path: Path) -> None:
+    error = one_line_error("encode", model, stdin=b"text \xff more")
+    assert "stdin: no UTF-8: invalid start byte at byte 5" in error
+    (tmp_path / "latin").write_bytes("Grün".encode("latin-1"))
+    assert "at byte 2" in one_line_error("count", model, tmp_path / "latin")
+
+
+def test_stdin_is_not_translated(model: Path) -> None:
+    text = "a\r\nb\rc\n\x00\x1a end"
+    ids, _ = run("encode", model, "--no-add-special-tokens", stdin=text)
+    assert run("decode", model, stdin=ids)[0].decode() == text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX only")
+@pytest.mark.parametrize("environment", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}])
+def test_the_locale_does_not_matter(model: Path, environment: dict[str, str]) -> None:
+    ids, _ = run("encode", model, "--no-add-special-tokens", stdin=TEXT, environment=environment)
+    assert run("decode", model, stdin=ids, environment=environment)[0].decode() == TEXT
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX only")
+def test_a_closed_pipe_is_no_error(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "long").write_bytes(b"text and numbers " * 100_000)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tokcy", "encode", str(model), str(tmp_path / "long")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.wait(60) == 141
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX only")
+def test_interrupted_is_code_130(model: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tokcy", "encode", str(model)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A test run in the background is deaf to Ctrl-C, and its children would be too.
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    # More than a pipe holds: once this is written, the command is reading.
+    process.stdin.write(b"text" * 200_000)
+    process.stdin.flush()
+    time.sleep(0.5)  # for Python, a signal between two reads is one after the next
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    process.stdin.close()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_only_for_long_work_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "PROGRESS_DELAY", 0)
+    for stream, total, shown in [
+        (Terminal(), cli.LONG_WORK_BYTES, True),
+        (Terminal(), cli.LONG_WORK_BYTES - 1, False),
+        (io.StringIO(), cli.LONG_WORK_BYTES, False),
+    ]:
+        monkeypatch.setattr(sys, "stderr", stream)
+        with cli._progress(total) as advance:
+            time.sleep(0.01)
+            advance(total)
+        assert ("10.0M" in stream.getvalue()) == shown

@@ -1,0 +1,323 @@
+"""The command ``tokcy``: encode, decode and count from the shell.
+
+Exit codes: 0 done; 1 the model or the data is at fault; 2 wrong usage; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tokcy
+from tokcy import Tokenizer
+from tokcy.errors import TokcyError
+from tokcy.threads import resolve_num_threads
+
+STDIN = "-"
+NPY_MAGIC = b"\x93NUMPY"
+LONG_WORK_BYTES = 10_000_000
+PROGRESS_DELAY = 1.0  # seconds
+
+
+class InputError(TokcyError, ValueError):
+    """An input file does not hold what the command reads."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command with these arguments (those of the process by default)."""
+    logging.basicConfig(format="%(name)s: %(message)s")
+    arguments = _parse(argv)
+    try:
+        arguments.run(arguments)
+        sys.stdout.flush()
+        return 0
+    except BrokenPipeError:
+        # The reader, such as `head`, has what it wanted. Python would complain once more
+        # when it flushes at exit, so give it something that takes the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + 13  # as if SIGPIPE had ended it
+    except KeyboardInterrupt:
+        return 128 + 2
+    except (TokcyError, OSError, MemoryError) as error:
+        print(f"tokcy: error: {error or type(error).__name__}", file=sys.stderr)
+        return 1
+
+
+def _parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    # argparse gives up on files that come after an option; they are left over, in order.
+    arguments, rest = parser.parse_known_args(argv)
+    unknown = [word for word in rest if word.startswith("-") and word != STDIN]
+    if unknown or (rest and not hasattr(arguments, "files")):
+        parser.error(f"unrecognized arguments: {' '.join(unknown or rest)}")
+    if rest:
+        arguments.files = [*arguments.files, *rest]
+    return arguments
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tokcy", description="Text to token ids and back, exactly as Hugging Face does it."
+    )
+    parser.add_argument("--version", action="version", version=f"tokcy {tokcy.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(run: Callable[[argparse.Namespace], None], summary: str, inputs: str) -> Any:
+        added = commands.add_parser(run.__name__.strip("_"), help=summary, description=summary)
+        added.set_defaults(run=run)
+        added.add_argument(
+            "model", metavar="MODEL", help="a tokenizer.json, a folder with one, or a hub id"
+        )
+        added.add_argument(
+            "files", nargs="*", metavar="FILE", help=f"files of {inputs} (default, and -: stdin)"
+        )
+        return added
+
+    encode = command(_encode, "Turn UTF-8 text into token ids, a line for each input.", "text")
+    _add_text_options(encode)
+    _add_output_options(encode, ["plain", "json", "npy"])
+
+    decode = command(_decode, "Turn ids (plain, JSON or .npy) back into text.", "ids")
+    decode.add_argument("--ids", help="decode these ids instead of a file")
+    decode.add_argument("--skip-special-tokens", action="store_true", help="leave them out")
+    _add_output_options(decode, ["plain", "json"])
+
+    count = command(_count, "Count the tokens of UTF-8 text, like wc.", "text")
+    _add_text_options(count)
+    count.add_argument("--json", action="store_true", help="print a JSON object")
+
+    info = commands.add_parser("info", help="Tell what is installed, and what a model is.")
+    info.set_defaults(run=_info)
+    info.add_argument("model", nargs="?", metavar="MODEL", help="as for the other commands")
+    info.add_argument("--json", action="store_true", help="print a JSON object")
+    return parser
+
+
+def _add_text_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--text", help="take this text instead of a file")
+    parser.add_argument(
+        "--no-add-special-tokens",
+        dest="add_special_tokens",
+        action="store_false",
+        help="leave out the tokens that the model puts around a text",
+    )
+    parser.add_argument(
+        "--no-allow-special",
+        dest="allow_special",
+        action="store_false",
+        help="treat the spelling of a special token as ordinary text",
+    )
+    parser.add_argument("--threads", type=int, metavar="N", help="use at most N threads")
+
+
+def _add_output_options(parser: argparse.ArgumentParser, formats: list[str]) -> None:
+    parser.add_argument(
+        "--format", choices=formats, help="default: by the name of the output file, else plain"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write here instead of stdout")
+
+
+def _encode(arguments: argparse.Namespace) -> None:
+    inputs = _text_inputs(arguments)
+    kind = _output_format(arguments)
+    if kind == "npy" and len(inputs) > 1:
+        _usage_error(".npy holds the ids of one input")
+    if kind == "npy" and arguments.output is None and sys.stdout.isatty():
+        _usage_error("not writing .npy to a terminal: use -o FILE")
+    tokenizer = _load(arguments)
+    options = _encode_options(arguments)
+    with _output(arguments) as output:
+        for _, text in _read_all(inputs):
+            output.write(_format_ids(tokenizer.encode(text, **options), kind))
+
+
+def _decode(arguments: argparse.Namespace) -> None:
+    if arguments.ids is not None and arguments.files:
+        _usage_error("--ids goes without files")
+    kind = _output_format(arguments)
+    tokenizer = _load(arguments)
+    with _output(arguments) as output:
+        if arguments.ids is not None:
+            sources: Iterator[tuple[str, bytes]] = iter([("--ids", arguments.ids.encode())])
+        else:
+            sources = ((name, _read(name)) for name in arguments.files or [STDIN])
+        for name, data in sources:
+            text = tokenizer.decode(
+                _parse_ids(data, name), skip_special_tokens=arguments.skip_special_tokens
+            )
+            if kind == "json":
+                text = f"{json.dumps(text)}\n"
+            elif arguments.output is None and sys.stdout.isatty():
+                text += "\n"  # for the shell's prompt; a pipe gets the text and no more
+            output.write(text.encode())
+
+
+def _count(arguments: argparse.Namespace) -> None:
+    inputs = _text_inputs(arguments)
+    tokenizer = _load(arguments)
+    options = _encode_options(arguments)
+    counts = [(name, tokenizer.count(text, **options)) for name, text in _read_all(inputs)]
+    total = sum(count for _, count in counts)
+    if arguments.json:
+        files = [{"input": name, "tokens": count} for name, count in counts]
+        print(json.dumps({"tokens": total, "inputs": files}))
+    elif len(counts) == 1:
+        print(total)
+    else:
+        width = len(str(total))
+        for name, count in [*counts, ("total", total)]:
+            print(f"{count:>{width}} {name}")
+
+
+def _info(arguments: argparse.Namespace) -> None:
+    facts: dict[str, Any] = {"version": tokcy.__version__, **tokcy.build_info()}
+    if arguments.model is not None:
+        tokenizer = _load(arguments)
+        facts |= {
+            "model": arguments.model,
+            "backend": tokenizer.backend,
+            "fallback_reason": tokenizer.fallback_reason,
+            "vocab_size": tokenizer.vocab_size,
+            "tokens": len(tokenizer),
+            "added_tokens": len(tokenizer.added_tokens),
+        }
+    if arguments.json:
+        print(json.dumps(facts))
+        return
+    for name, value in facts.items():
+        print(f"{name.replace('_', ' ') + ':':17}{value if value is not None else '-'}")
+
+
+def _load(arguments: argparse.Namespace) -> Tokenizer:
+    name: str = arguments.model
+    if os.path.isfile(name) or name.endswith(".json"):
+        return Tokenizer.from_file(name)
+    return Tokenizer.from_pretrained(name)
+
+
+def _encode_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    try:
+        threads = resolve_num_threads(arguments.threads)
+    except ValueError as error:  # of the argument or of the environment
+        _usage_error(str(error))
+    return {
+        "add_special_tokens": arguments.add_special_tokens,
+        "allow_special": arguments.allow_special,
+        "num_threads": threads,
+    }
+
+
+def _text_inputs(arguments: argparse.Namespace) -> list[tuple[str, str | None]]:
+    """Each input's name, and its text if that was given on the command line."""
+    if arguments.text is None:
+        return [(name, None) for name in arguments.files or [STDIN]]
+    if arguments.files:
+        _usage_error("--text goes without files")
+    return [("--text", arguments.text)]
+
+
+def _read_all(inputs: list[tuple[str, str | None]]) -> Iterator[tuple[str, str]]:
+    """Read one input after the other, with a progress bar for long work."""
+    sizes = [os.path.getsize(name) if os.path.isfile(name) else 0 for name, _ in inputs]
+    with _progress(sum(sizes)) as advance:
+        for (name, text), size in zip(inputs, sizes, strict=True):
+            if text is None:
+                data = _read(name)
+                try:
+                    text = data.decode()
+                except UnicodeDecodeError as error:
+                    raise InputError(
+                        f"{_shown(name)}: no UTF-8: {error.reason} at byte {error.start}"
+                    ) from None
+            yield _shown(name), text
+            advance(size)
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], object]]:
+    """A bar on stderr, only if that is a terminal and the work takes over a second.
+
+    A single long text is one call, so a second thread keeps the clock going meanwhile.
+    """
+    if total < LONG_WORK_BYTES or not sys.stderr.isatty():
+        yield lambda size: None
+        return
+    from tqdm import tqdm  # comes with tokenizers, through huggingface_hub
+
+    bar = tqdm(total=total, unit="B", unit_scale=True, delay=PROGRESS_DELAY, leave=False)
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.wait(0.5):
+            bar.refresh()
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield bar.update
+    finally:
+        done.set()
+        ticker.join()
+        bar.close()
+
+
+def _read(name: str) -> bytes:
+    return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+
+
+def _shown(name: str) -> str:
+    return "stdin" if name == STDIN else name
+
+
+def _output_format(arguments: argparse.Namespace) -> str:
+    suffix = Path(arguments.output or "").suffix[1:]
+    return arguments.format or (suffix if suffix in ("json", "npy") else "plain")
+
+
+def _output(arguments: argparse.Namespace) -> BinaryIO:
+    if arguments.output is not None:
+        return open(arguments.output, "wb")
+    # Not sys.stdout.buffer: with PYTHONUNBUFFERED that is a raw file, which may write a part
+    # of what it is given and leave it at that.
+    return open(sys.stdout.fileno(), "wb", closefd=False)
+
+
+def _format_ids(ids: NDArray[np.uint32], kind: str) -> bytes:
+    if kind == "npy":
+        buffer = io.BytesIO()
+        np.save(buffer, ids)
+        return buffer.getvalue()
+    if kind == "json":
+        return f"{json.dumps(ids.tolist())}\n".encode()
+    return f"{' '.join(map(str, ids.tolist()))}\n".encode()
+
+
+def _parse_ids(data: bytes, name: str) -> NDArray[np.integer[Any]]:
+    """The ids in what ``encode`` writes, whatever the format; all lines are one sequence."""
+    try:
+        if data.startswith(NPY_MAGIC):
+            ids: NDArray[Any] = np.load(io.BytesIO(data), allow_pickle=False)
+            if ids.dtype.kind not in "iu":
+                raise ValueError(f"an array of {ids.dtype}")
+            return ids.ravel()
+        words = data.translate(bytes.maketrans(b"[],", b"   ")).split()
+        return np.array([int(word) for word in words], dtype=np.int64)
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"{_shown(name)}: no token ids: {error}") from None
+
+
+def _usage_error(message: str) -> NoReturn:
+    print(f"tokcy: error: {message}", file=sys.stderr)
+    raise SystemExit(2)
