@@ -60,9 +60,7 @@ def plan() -> NativePlan:
 
 @pytest.fixture(scope="module")
 def engines(plan: NativePlan) -> list[Engine]:
-    return [
-        engine_of(plan, unit_bytes=unit, bytes_per_thread=1) for unit in (1, 2, 7, 64, 1000)
-    ]
+    return [engine_of(plan, unit_bytes=unit, bytes_per_thread=1) for unit in (1, 2, 7, 64, 1000)]
 
 
 mixed_texts = st.lists(
@@ -95,7 +93,8 @@ def test_batch_equals_singles(
         singles = [engine.encode(text, special, True, 1) for text in texts]
         assert offsets.tolist() == [0, *np.cumsum([len(ids) for ids in singles]).tolist()]
         assert values.tolist() == [token for ids in singles for token in ids.tolist()]
-        assert (values.dtype, offsets.dtype) == (np.uint32, np.int64)
+        assert values.dtype == np.uint32
+        assert offsets.dtype == np.int64
 
 
 def test_batch_of_long_and_short_texts(
@@ -152,7 +151,9 @@ def test_cache_is_bounded_and_renewed() -> None:
     plan = planned(model)
     engine = Engine(Preparer((), False, False), PreTokenizer(plan.splits), bpe)
     start = bpe.cache_info()
-    words = [" " + "".join(letters) for letters in itertools.product(string.ascii_letters, repeat=3)]
+    words = [
+        " " + "".join(letters) for letters in itertools.product(string.ascii_letters, repeat=3)
+    ]
     text = "".join(words)
     first = engine.encode(text, False, True, 1)
     full = bpe.cache_info()
@@ -163,9 +164,7 @@ def test_cache_is_bounded_and_renewed() -> None:
     renewed = bpe.cache_info()
     assert renewed["generation"] >= 1
     assert renewed["bytes"] == start["bytes"]
-    assert np.array_equal(
-        first, np.concatenate([bpe.merge(word.encode()) for word in words])
-    )
+    assert np.array_equal(first, np.concatenate([bpe.merge(word.encode()) for word in words]))
 
 
 def test_hits_and_misses_are_counted(plan: NativePlan) -> None:

@@ -27,7 +27,8 @@ def tok() -> Tokenizer:
 
 
 def _encode(tok: Tokenizer) -> list[int]:
-    return tok.encode(TEXT, num_threads=2)[-50:].tolist()
+    ids: list[int] = tok.encode(TEXT, num_threads=2)[-50:].tolist()
+    return ids
 
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,9 @@ def test_both_backends_equal_the_oracle(
         same, offsets = subject.encode_with_offsets(text, add_special_tokens=special)
         assert same.tolist() == expected.ids
         assert offsets.tolist() == [list(pair) for pair in expected.offsets]
-        assert subject.encode_batch([text, ""], add_special_tokens=special)[0].tolist() == expected.ids
+        assert (
+            subject.encode_batch([text, ""], add_special_tokens=special)[0].tolist() == expected.ids
+        )
         for skip in (False, True):
             decoded = subject.decode(ids, skip_special_tokens=skip)
             assert decoded == oracle.decode(expected.ids, skip_special_tokens=skip)
@@ -110,6 +113,27 @@ def test_no_control_token_from_untrusted_text(
         assert ids == plain.encode(text).ids
         around = subject.encode(text, allow_special=False).tolist()
         assert around == [*subject.encode("").tolist()[:1], *ids, *subject.encode("").tolist()[1:]]
+
+
+@pytest.mark.parametrize("ignore_merges", [True, False])
+def test_control_token_that_the_model_makes_by_itself(ignore_merges: bool) -> None:
+    """With "ab" both a control token and a word, text that holds it is refused, not let through."""
+    model = synthetic.model_from_merges(
+        [("a", "b")], added_tokens=[synthetic.added_token("ab")], ignore_merges=ignore_merges
+    )
+    changed = {**model, "normalizer": {"type": "Lowercase"}}
+    for subject in (Tokenizer.from_json(json.dumps(m)) for m in (model, changed)):
+        assert subject.encode("a b", allow_special=False).tolist()
+        calls: list[Callable[..., Any]] = [
+            subject.encode,
+            subject.count,
+            subject.encode_with_offsets,
+        ]
+        for call in calls:
+            with pytest.raises(TokcyError, match="makes its control token 'ab' of plain text"):
+                call("x ab", allow_special=False)
+        with pytest.raises(TokcyError, match="makes its control token"):
+            subject.encode_batch(["x", "ab"], allow_special=False)
 
 
 def test_batches(tok: Tokenizer) -> None:
@@ -176,7 +200,8 @@ def test_lone_surrogates_and_bare_batches(subject: str, request: pytest.FixtureR
             chosen.encode(text)
         assert isinstance(caught.value, TypeError)
         assert isinstance(caught.value, TokcyError)
-    for batch in ("text", b"text"):
+    bare: list[Any] = ["text", b"text"]
+    for batch in bare:
         with pytest.raises(EncodeTypeError, match="texts must be a sequence of str"):
             chosen.encode_batch(batch)
 
@@ -214,7 +239,8 @@ def test_kinds_of_ids(subject: str, request: pytest.FixtureRequest) -> None:
     for wrong in ([-1], [2**32], [3, -5]):
         with pytest.raises(TokenIdError, match="is not between 0 and"):
             chosen.decode(wrong)
-    for no_ids in ([1.5], ["1"], 5, [[1, 2]], None, [None]):
+    others: list[Any] = [[1.5], ["1"], 5, [[1, 2]], None, [None]]
+    for no_ids in others:
         with pytest.raises(TypeError, match="ids must be"):
             chosen.decode(no_ids)
 

@@ -1,5 +1,9 @@
+"""Added tokens in a text."""
+
 from collections.abc import Sequence
 
+from typing_extensions import Self
+
 class AddedMatcher:
-    def __init__(self, tokens: Sequence[tuple[bytes, int, bool, bool, bool]]) -> None: ...
+    def __new__(cls, tokens: Sequence[tuple[bytes, int, bool, bool, bool]]) -> Self: ...
     def spans(self, text: str) -> list[tuple[int, int, int]]: ...

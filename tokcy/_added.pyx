@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False
 """Added tokens in a text: one matcher is one of Hugging Face's two automata (rules A3, A6, A7).
 
 Matches are leftmost-longest and do not overlap. Nearly no place in a text begins a token, and the
@@ -216,7 +217,7 @@ cdef bint in_ranges(uint32_t code, const int32_t* ranges, size_t n) noexcept nog
     return low < n and ranges[2 * low] <= <int32_t>code
 
 
-def load_ranges():
+cdef void load_ranges() except *:
     """Point at the character classes; later calls do nothing."""
     global whitespace, n_whitespace, word, n_word, ranges_in_use
     if ranges_in_use is not None:
@@ -229,7 +230,7 @@ def load_ranges():
     ranges_in_use = (spaces, words)
 
 
-def build_filter(AddedMatcher matcher, list contents):
+cdef void build_filter(AddedMatcher matcher, list contents) except *:
     """Note the first two bytes of every token; one of a single byte takes any second.
 
     First bytes are dealt into eight buckets, a bit each. A pair passes if some bucket has both.
@@ -253,7 +254,7 @@ def build_filter(AddedMatcher matcher, list contents):
             matcher.follows[content[1]] |= bucket
 
 
-def build_trie(AddedMatcher matcher, list contents):
+cdef void build_trie(AddedMatcher matcher, list contents) except *:
     """Lay out the trie of the sorted, distinct contents breadth first; linear in their bytes."""
     cdef size_t n_nodes = 1 + sum([
         len(content) - common_prefix(before, content)

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The BPE model: pieces → ids, through the shared merge cache.
 
 `Bpe.encode_pieces` takes a range of a text whose pieces are marked in a bitmap and looks each

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The shared merge cache: piece → ids, read without locks by every thread.
 
 Two open-addressing tables: 32-byte entries for pieces of up to 15 bytes that become up to four

@@ -12,7 +12,7 @@ typedef struct {
     const char *name;
     /* out[i] = table[text[i]]; the bits of the result are the bytes from 0xC0 up. */
     uint64_t (*classify)(const uint8_t *text, const uint8_t *table, uint8_t *out);
-    /* masks[k] has the bits of the rows that are at least bounds[k], k < 4. */
+    /* masks[k] has the bits of the rows that are at least bounds[k], k < 5. */
     void (*events)(const uint16_t *rows, const uint16_t *bounds, uint64_t *masks);
     /* The bytes 0x80 to 0xBF. */
     uint64_t (*continuations)(const uint8_t *text);
@@ -39,7 +39,7 @@ static uint64_t tk_classify_scalar(const uint8_t *text, const uint8_t *table, ui
 /* Two loops: compilers make vector code of the first, whatever the processor. */
 static void tk_events_scalar(const uint16_t *rows, const uint16_t *bounds, uint64_t *masks) {
     uint8_t reached[64];
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 5; k++) {
         uint16_t bound = bounds[k];
         masks[k] = 0;
         if (k && !masks[k - 1]) continue;
@@ -103,7 +103,7 @@ TK_AVX2 static inline uint32_t tk_at_least_avx2(const uint16_t *rows, __m256i bo
 }
 
 TK_AVX2 static void tk_events_avx2(const uint16_t *rows, const uint16_t *bounds, uint64_t *masks) {
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 5; k++) {
         __m256i bound = _mm256_set1_epi16((short)bounds[k]);
         masks[k] = tk_at_least_avx2(rows, bound) | (uint64_t)tk_at_least_avx2(rows + 32, bound) << 32;
     }
@@ -143,7 +143,7 @@ TK_AVX512 static uint64_t tk_classify_avx512(const uint8_t *text, const uint8_t 
 TK_AVX512 static void tk_events_avx512(const uint16_t *rows, const uint16_t *bounds,
                                        uint64_t *masks) {
     __m512i low = _mm512_loadu_si512(rows), high = _mm512_loadu_si512(rows + 32);
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 5; k++) {
         __m512i bound = _mm512_set1_epi16((short)bounds[k]);
         masks[k] = _mm512_cmpge_epu16_mask(low, bound) |
                    (uint64_t)_mm512_cmpge_epu16_mask(high, bound) << 32;

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Where a piece may be cut before merging, because no token reaches across.
 
 If no token of the vocabulary holds the end of one character followed by the beginning of the
@@ -60,6 +60,7 @@ cdef class CutFilter:
         cdef uint64_t borders, cuts = 0, bit
         cdef uint32_t left = 0, right
         cdef size_t left_end = size + 1     # where the character `left` ends
+        cdef size_t right_end
         if _is_ascii(text, base, end):
             return 0
         borders = _borders(text, base, end) & ~starts
@@ -68,32 +69,30 @@ cdef class CutFilter:
             borders ^= bit
             at = base + tk_ctz64(bit)
             if left_end != at:
-                left = _character_before(text, at)
-            right = _character_at(text, size, at)
+                left = _pack(text, _begin(text, at), at)
+            right_end = _end(text, size, at)
+            right = _pack(text, at, right_end)
             if not (is_set(self.halves, text[at - 1] << 8 | text[at])
                     or is_set(self.pairs, _hash_pair(left, right))):
                 cuts |= bit
             left = right
-            left_end = at + _length(text[at])
+            left_end = right_end
         return cuts
 
 
 cdef void _note_borders(uint64_t* pairs, uint64_t* halves, const uint8_t* token,
                         size_t size) noexcept nogil:
     """Mark every border between characters, or parts of them, within a token."""
-    cdef size_t at, before = 0, length
+    cdef size_t at, end, before = 0     # where what stands before the border begins
     for at in range(1, size):
-        if _continues(token[at]) or not (token[at] | token[at - 1]) & 0x80:
-            if not _continues(token[at]):
-                before = at
+        if _continues(token[at]):
             continue
-        # [before, at) is a character, or the end of one where the token begins.
-        length = _length(token[at])
-        if (not _continues(token[before]) and before + _length(token[before]) == at
-                and at + length <= size and _is_character(token + at, length)):
-            set_bit(pairs, _hash_pair(_pack(token + before, at - before), _pack(token + at, length)))
-        else:
-            set_bit(halves, token[at - 1] << 8 | token[at])
+        if (token[at] | token[at - 1]) & 0x80:      # others are never asked for
+            end = _end(token, size, at)
+            if _is_character(token, before, at) and _is_character(token, at, end):
+                set_bit(pairs, _hash_pair(_pack(token, before, at), _pack(token, at, end)))
+            else:
+                set_bit(halves, token[at - 1] << 8 | token[at])
         before = at
 
 
@@ -128,32 +127,37 @@ cdef inline size_t _length(uint8_t first) noexcept nogil:
     return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
 
 
-cdef inline bint _is_character(const uint8_t* at, size_t length) noexcept nogil:
+cdef inline size_t _begin(const uint8_t* text, size_t end) noexcept nogil:
+    """Where the character that ends at `end` begins."""
+    cdef size_t begin = end - 1
+    while begin and _continues(text[begin]):
+        begin -= 1
+    return begin
+
+
+cdef inline size_t _end(const uint8_t* text, size_t size, size_t at) noexcept nogil:
+    """Where the character that begins at `at` ends, or the text before that."""
+    cdef size_t end = at + _length(text[at])
+    return end if end < size else size
+
+
+cdef inline bint _is_character(const uint8_t* text, size_t begin, size_t end) noexcept nogil:
+    """Whether these bytes are one whole character, as far as their kinds tell."""
     cdef size_t i
-    for i in range(1, length):
-        if not _continues(at[i]):
+    if _continues(text[begin]) or begin + _length(text[begin]) != end:
+        return False
+    for i in range(begin + 1, end):
+        if not _continues(text[i]):
             return False
     return True
 
 
-cdef inline uint32_t _pack(const uint8_t* at, size_t length) noexcept nogil:
+cdef inline uint32_t _pack(const uint8_t* text, size_t begin, size_t end) noexcept nogil:
     cdef uint32_t packed = 0
     cdef size_t i
-    for i in range(length):
-        packed = packed << 8 | at[i]
+    for i in range(begin, end):
+        packed = packed << 8 | text[i]
     return packed
-
-
-cdef inline uint32_t _character_at(const uint8_t* text, size_t size, size_t at) noexcept nogil:
-    cdef size_t length = _length(text[at])
-    return _pack(text + at, length if at + length <= size else size - at)
-
-
-cdef inline uint32_t _character_before(const uint8_t* text, size_t at) noexcept nogil:
-    cdef size_t begin = at - 1
-    while begin and _continues(text[begin]):
-        begin -= 1
-    return _pack(text + begin, at - begin)
 
 
 cdef inline size_t _hash_pair(uint32_t left, uint32_t right) noexcept nogil:

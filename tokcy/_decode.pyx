@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Ids → bytes: the byte-level decoder.
 
 A token's bytes are looked up by id and copied; the text is the lossy UTF-8 decoding of all of
@@ -8,7 +8,7 @@ them together (rule D3), so a character split over tokens comes out whole.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from tokcy._vocab cimport Vocabulary

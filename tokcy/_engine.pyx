@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Text → ids: the way of one prompt through the compiled rooms, over the cores.
 
 One text is prepared (added tokens, normalization), its pieces are found, and the pieces are
@@ -17,7 +17,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from tokcy._bpe cimport Bpe, Tally, Text
+from tokcy._bpe cimport Bpe, Tally
 from tokcy._cache cimport Cache
 from tokcy._job cimport (
     Ids,
@@ -137,7 +137,7 @@ cdef class Engine:
         self.preparer = preparer
         self.pretokenizer = pretokenizer
         self.model = model
-        self.drops = getattr(pretokenizer, 'drops', True)
+        self.drops = pretokenizer.drops
         self.unit_bytes = unit_bytes
         self.bytes_per_thread = bytes_per_thread
         _fill(&self.prefix, prefix)

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One text on its way through the rooms: its spans, bitmaps, units and ids.
 
 Everything a text needs lies in one block of memory, as a short text must not pay for four

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Where in the raw text each id comes from.
 
 The tokens of a piece are its bytes, in order. So the ranges follow from the ids and the piece

@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False
 """Unicode normalization form C, as Hugging Face has it: that of Unicode 9 (rule N1).
 
 Nearly all text is in the form already, and ``nfc_settled`` finds that out at the speed of reading

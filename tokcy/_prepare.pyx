@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False
 """Raw text → spans of text and added tokens: steps A and B of the pipeline.
 
 Tokens that are not normalized are found in the raw text first. What is left between them, a
@@ -41,8 +42,8 @@ cdef void release(Prepared* prepared) noexcept nogil:
     memset(prepared, 0, sizeof(Prepared))
 
 
-def matcher_of(tokens):
-    """The automaton of some added tokens, or None."""
+cdef AddedMatcher matcher_of(list tokens):
+    """The automaton of (content, added token) pairs, or None."""
     rows = [
         (content.encode(), token.id, token.lstrip, token.rstrip, token.single_word)
         for content, token in tokens

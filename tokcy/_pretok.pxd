@@ -28,6 +28,7 @@ cdef struct Stage:
     const uint8_t* borders
     const uint8_t* gaps
     const uint8_t* undo
+    const uint8_t* cut
     const uint8_t* settled
     uint8_t n_classes
     bint byte_level
@@ -38,6 +39,7 @@ cdef struct Stage:
 
 cdef class PreTokenizer:
     cdef tuple _tables
+    cdef list _passes           # the SplitTables that the stages point into
     cdef Stage* _stages
     cdef size_t _n_stages
 

@@ -71,7 +71,8 @@ cdef struct Scan:
     size_t size
     uint64_t* starts
     uint64_t* skips
-    uint64_t* gaps              # pieces that the pattern does not match, or NULL
+    uint64_t* gaps              # pieces that the pattern does not match
+    uint64_t* cuts              # starts of segments that an earlier split of a cascade makes
     const uint64_t* segments    # `starts` as they were before this stage
     bint any_skips
 
@@ -234,6 +235,8 @@ cdef void emit_others(const Scan* scan, size_t row, size_t i) noexcept nogil:
     cdef size_t at = row // stage.row_width, place = i
     cdef int borders = stage.borders[at], gaps = stage.gaps[at], undo = stage.undo[at]
     cdef int distance = 0
+    if stage.cut[at] and i < scan.size:
+        set_bit(scan.cuts, i)
     if undo:
         while undo > 1:
             place = last_set(scan.starts, i)
@@ -262,21 +265,22 @@ cdef void emit(const Scan* scan, uint16_t* rows, size_t begin, size_t n) noexcep
     """
     cdef const Stage* stage = scan.stage
     cdef size_t word = begin >> 6, at, i
-    cdef uint64_t[4] masks
+    cdef uint64_t[5] masks
     cdef uint64_t bits
     if n & 63:
         memset(rows + n, 0, (64 - (n & 63)) * sizeof(uint16_t))
     for at in range(0, n, 64):
         stage.simd.events(rows + at, stage.bounds, masks)
-        scan.starts[word] |= masks[0] & ~masks[2]
+        scan.starts[word] |= masks[0] & ~masks[3]
         if stage.has_gaps:
             scan.gaps[word] |= masks[1] & ~masks[2]
-        bits = masks[2] & ~masks[3]
+            scan.cuts[word] |= masks[2] & ~masks[3]
+        bits = masks[3] & ~masks[4]
         while bits:
             i = (word << 6) + <size_t>tk_ctz64(bits)
             set_bit(scan.starts, step_back(scan, i, 1))
             bits &= bits - 1
-        bits = masks[3]
+        bits = masks[4]
         while bits:
             i = <size_t>tk_ctz64(bits)
             emit_others(scan, rows[at + i], (word << 6) + i)
@@ -345,6 +349,7 @@ cdef size_t repair_unit(const Scan* scan, size_t begin, size_t end, size_t row,
         scan.starts[at >> 6] &= ~stale | scan.segments[at >> 6]
         if stage.has_gaps:
             scan.gaps[at >> 6] &= ~stale
+            scan.cuts[at >> 6] &= ~stale
         emit(scan, rows, at, i)
         at += n
     return guessed_last if met else row
@@ -502,7 +507,7 @@ cdef void join_gaps(const Scan* scan) noexcept nogil:
                 inside |= (inside << 1 | carry) & continuations
                 inside |= (inside << 1 | carry) & continuations
                 inside |= (inside << 1 | carry) & continuations
-        scan.starts[word] &= ~(gaps & (inside << 1 | carry)) | scan.segments[word]
+        scan.starts[word] &= ~(gaps & (inside << 1 | carry)) | scan.segments[word] | scan.cuts[word]
         carry = inside >> 63
 
 
@@ -553,12 +558,13 @@ cdef int run_stage(const Stage* stage, const uint8_t* text, size_t size, uint64_
                    uint64_t* skips, int num_threads, size_t unit) noexcept nogil:
     cdef size_t n_words = bitmap_words(size)
     cdef uint64_t* segments = <uint64_t*>malloc(n_words * sizeof(uint64_t))
-    cdef uint64_t* gaps = <uint64_t*>calloc(n_words, sizeof(uint64_t))
+    cdef uint64_t* gaps = <uint64_t*>calloc(2 * n_words, sizeof(uint64_t))
     cdef Scan scan
     cdef int status = -1
     if segments != NULL and gaps != NULL:
         memcpy(segments, starts, n_words * sizeof(uint64_t))
-        scan = Scan(stage, text, size, starts, skips, gaps, segments, any_bit(skips, n_words))
+        scan = Scan(stage, text, size, starts, skips, gaps, gaps + n_words, segments,
+                    any_bit(skips, n_words))
         if stage.table != NULL:
             status = scan_by_transducer(&scan, num_threads, unit)
             if stage.has_gaps and status == 0:
@@ -576,7 +582,7 @@ cdef int run_stage(const Stage* stage, const uint8_t* text, size_t size, uint64_
 
 
 cdef class PreTokenizer:
-    """A cascade of splits. Immutable, and safe to use from many threads at once.
+    """A cascade of splits, fused where possible. Immutable; many threads may use it at once.
 
     Args:
         stages: SplitTables in the order in which they are applied.
@@ -592,11 +598,12 @@ cdef class PreTokenizer:
         if ops == NULL:
             raise ValueError(f"no SIMD variant {simd!r} on this processor")
         self._tables = tuple(stages)
-        self._n_stages = len(self._tables)
+        self._passes = _split.fuse_splits(self._tables) if use_transducer else list(self._tables)
+        self._n_stages = len(self._passes)
         self._stages = <Stage*>calloc(self._n_stages + 1, sizeof(Stage))
         if self._stages == NULL:
             raise MemoryError
-        for i, tables in enumerate(self._tables):
+        for i, tables in enumerate(self._passes):
             fill_stage(&self._stages[<size_t>i], tables, use_transducer)
             self._stages[<size_t>i].simd = ops
 
@@ -613,7 +620,13 @@ cdef class PreTokenizer:
     @property
     def max_states(self):
         """The number of states of the largest DFA among the stages."""
-        return max([len(tables.next) for tables in self._tables], default=0)
+        return max([len(tables.dfa.next) for tables in self._tables], default=0)
+
+    @property
+    def drops(self):
+        """Whether text can be dropped, and so bits be added to ``skips``."""
+        return any([tables.behavior == "Removed" and (tables.has_gaps or not tables.invert)
+                    for tables in self._tables])
 
     cdef int find_pieces(self, const uint8_t* text, size_t size, uint64_t* starts,
                          uint64_t* skips, int num_threads, size_t unit) noexcept nogil:
@@ -688,9 +701,9 @@ cdef int fill_stage(Stage* stage, tables, bint use_transducer) except -1:
     stage.byte_class = <const uint8_t*>data_of(tables.byte_class)
     stage.page_index = <const uint16_t*>data_of(tables.page_index)
     stage.pages = <const uint8_t*>data_of(tables.pages)
-    stage.next = <const uint16_t*>data_of(tables.next)
-    stage.accept = <const uint8_t*>data_of(tables.accept)
-    stage.n_columns = tables.n_classes + 1
+    stage.next = <const uint16_t*>data_of(tables.dfa.next)
+    stage.accept = <const uint8_t*>data_of(tables.dfa.accept)
+    stage.n_columns = tables.dfa.classes.count + 1
     stage.n_classes = tables.n_classes
     stage.byte_level = tables.byte_level
     stage.has_gaps = tables.has_gaps
@@ -701,8 +714,9 @@ cdef int fill_stage(Stage* stage, tables, bint use_transducer) except -1:
         stage.row_width = transducer.row_width
         stage.start = transducer.start
         stage.bounds = <const uint16_t*>data_of(transducer.bounds)
-        stage.borders = <const uint8_t*>data_of(transducer.borders)
-        stage.gaps = <const uint8_t*>data_of(transducer.gaps)
-        stage.undo = <const uint8_t*>data_of(transducer.undo)
+        stage.borders = <const uint8_t*>data_of(transducer.events[0])
+        stage.gaps = <const uint8_t*>data_of(transducer.events[1])
+        stage.undo = <const uint8_t*>data_of(transducer.events[2])
+        stage.cut = <const uint8_t*>data_of(transducer.events[3])
         stage.settled = <const uint8_t*>data_of(transducer.settled)
     return 0

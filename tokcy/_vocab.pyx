@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Vocabulary and merges of a byte-level BPE model, read into C arrays.
 
 A token of a byte-level model is written in the file with one character per byte. Here it is
@@ -135,6 +135,14 @@ cdef class Vocabulary:
             if self.byte_id[byte] < 0:
                 return False
         return True
+
+    def made_by_merging(self, ids):
+        """Those of `ids` that are a byte's or the result of a merge."""
+        cdef set made = {self.byte_id[byte] for byte in range(256)}
+        cdef size_t rank
+        for rank in range(self.n_merges):
+            made.add(self.merged[rank])
+        return [token for token in ids if token in made]
 
     cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil:
         """Index of the entry with these bytes, or -1."""

@@ -105,9 +105,9 @@ def demonstrate(text: str, text_name: str, path: Path) -> int:
     report(f"first call, {megabytes(size)}, measured once", size, [hf_first], [first])
     measure_speed(hf, tok, checked)
     print(
-        f"\n  Medians of {ROUNDS} rounds, each library once a round. tokenizers gives lists, and uses"
-        "\n  one core for one text; tokcy gives NumPy arrays. Repeated text is found in the caches"
-        "\n  of both; the first call is what new text costs, loading apart."
+        f"\n  Medians of {ROUNDS} rounds, each library once a round. tokenizers gives lists, and"
+        "\n  uses one core for one text; tokcy gives NumPy arrays. Repeated text is found in the"
+        "\n  caches of both; the first call is what new text costs, loading apart."
     )
     return 0 if same_text else 1
 

@@ -23,7 +23,9 @@ def read_model_file(path: StrPath) -> bytes:
     """
     file = Path(path)
     if file.is_dir():
-        raise ModelNotFoundError(f"{file} is a folder; from_pretrained reads {TOKENIZER_FILE} in it")
+        raise ModelNotFoundError(
+            f"{file} is a folder; from_pretrained reads {TOKENIZER_FILE} in it"
+        )
     try:
         return file.read_bytes()
     except FileNotFoundError:
@@ -62,7 +64,7 @@ def _download(
 ) -> Path:
     # Half a second to import, and only hub ids need it.
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.errors import EntryNotFoundError, HFValidationError
 
     try:
         file = hf_hub_download(
@@ -70,12 +72,15 @@ def _download(
             TOKENIZER_FILE,
             revision=revision,
             token=token,
-            cache_dir=cache_dir,
+            cache_dir=None if cache_dir is None else Path(cache_dir),
             local_files_only=local_files_only,
         )
     except HFValidationError:
         raise ModelNotFoundError(f"{repo_id!r} is neither a path nor a hub id") from None
-    except OSError as error:  # of the hub: no such repository, file or revision; no network
+    except (
+        OSError,
+        EntryNotFoundError,
+    ) as error:  # of the hub: no such repository, file or revision; no network
         reason = str(error).strip().splitlines()[0]
         raise ModelNotFoundError(
             f"there is no folder {repo_id!r}, and the hub gives no {TOKENIZER_FILE} for that id: "

@@ -15,6 +15,7 @@ from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
 from tokcy._vocab import Vocabulary, token_text_to_bytes
 from tokcy.backend import CacheInfo, Ids, Offsets
+from tokcy.errors import TokcyError
 from tokcy.offsets import SpaceTrimmer, to_characters
 from tokcy.spec import AddedToken, NativePlan
 
@@ -60,6 +61,8 @@ class NativeBackend:
         allow_special: bool,
         num_threads: SupportsIndex | None,
     ) -> Ids:
+        if not allow_special:
+            self._refuse_control_ids(text)
         return self._engine.encode(text, add_special_tokens, allow_special, num_threads)
 
     def encode_batch(
@@ -69,6 +72,10 @@ class NativeBackend:
         allow_special: bool,
         num_threads: SupportsIndex | None,
     ) -> tuple[Ids, Offsets]:
+        if not allow_special and len(self._control_ids):
+            texts = list(texts)
+            for text in texts:
+                self._refuse_control_ids(text)
         return self._engine.encode_batch(texts, add_special_tokens, allow_special, num_threads)
 
     def count(
@@ -78,11 +85,15 @@ class NativeBackend:
         allow_special: bool,
         num_threads: SupportsIndex | None,
     ) -> int:
+        if not allow_special:
+            self._refuse_control_ids(text)
         return self._engine.count(text, add_special_tokens, allow_special, num_threads)
 
     def encode_with_offsets(
         self, text: str, add_special_tokens: bool, allow_special: bool
     ) -> tuple[Ids, Offsets]:
+        if not allow_special:
+            self._refuse_control_ids(text)
         ids, ranges, is_added = self._engine.encode_ranges(text, allow_special)
         offsets = to_characters(text, ranges)
         if self._post.trim_offsets and len(ids):
@@ -113,6 +124,26 @@ class NativeBackend:
 
     def cache_info(self) -> CacheInfo:
         return self._engine.model.cache_info()
+
+    def _refuse_control_ids(self, text: str) -> None:
+        """Raise TokcyError if the model makes a control token of plain text."""
+        if not len(self._control_ids):
+            return
+        ids = self._engine.encode(text, False, False, None)
+        found = ids[np.isin(ids, self._control_ids)]
+        if len(found):
+            raise TokcyError(
+                f"the model makes its control token {self.id_to_token(int(found[0]))!r} of plain "
+                "text; this text cannot be encoded with allow_special=False"
+            )
+
+    @cached_property
+    def _control_ids(self) -> Ids:
+        """Ids of control tokens that the model may make by itself; hardly a model has any."""
+        ids = [t.id for t in self.added_tokens if t.special and t.content in self._vocab]
+        if not self._engine.model.ignore_merges:
+            ids = self._vocabulary.made_by_merging(ids)
+        return np.array(ids, dtype=np.uint32)
 
     @cached_property
     def _tokens(self) -> dict[int, str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokcy.backend import Backend, CacheInfo, Ids, Offsets
 from tokcy.batch import TokenBatch
-from tokcy.errors import EncodeTypeError, TokenIdError
+from tokcy.errors import TokenIdError
 from tokcy.hf import HuggingFaceBackend
 from tokcy.loading import find_pretrained, read_model_file
 from tokcy.native import NativeBackend
@@ -226,19 +227,20 @@ class Tokenizer:
         Raises:
             ValueError: ``max_tokens`` is negative.
         """
-        limit = max_tokens.__index__()
+        limit = operator.index(max_tokens)
         if limit < 0:
             raise ValueError(f"max_tokens must be at least 0, not {limit}")
-        flags = {"add_special_tokens": add_special_tokens, "allow_special": allow_special}
-        ids, offsets = self.encode_with_offsets(text, add_special_tokens=False, allow_special=allow_special)
-        limit -= self.count("") if add_special_tokens else 0
-        keep = max(limit, 0)
+        ids, offsets = self.encode_with_offsets(
+            text, add_special_tokens=False, allow_special=allow_special
+        )
+        keep = max(limit - (self.count("") if add_special_tokens else 0), 0)
         if len(ids) <= keep:
             return text
         while keep:
             # The next token's text must stay whole: it may share a character with this one.
             cut = text[: min(offsets[keep - 1, 1], offsets[keep:, 0].min())]
-            if self.count(cut, **flags) <= max_tokens:
+            n = self.count(cut, add_special_tokens=add_special_tokens, allow_special=allow_special)
+            if n <= limit:
                 return cut
             keep -= 1
         return ""

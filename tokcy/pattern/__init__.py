@@ -1,8 +1,9 @@
 """Split pattern → scan tables.
 
 The way of a pattern: ``parser`` (Oniguruma syntax → ``syntax`` tree over ``charset``), ``classes``
-(sets → character classes), ``automaton`` (leftmost-first DFA over classes), ``transducer`` (DFA →
-one table step per byte that tells where pieces start), ``split`` (all of it → ``SplitTables``).
+(sets → character classes), ``automaton`` (leftmost-first DFA over classes), ``tokens`` (DFA →
+a machine that never goes back), ``transducer`` (machine → one table step per byte), ``split``
+(all of it → ``SplitTables``). ``cascade`` makes one machine of splits that follow each other.
 """
 
 from .split import (
@@ -10,7 +11,15 @@ from .split import (
     SplitTables,
     charset_split,
     compile_split,
+    fuse_splits,
     literal_split,
 )
 
-__all__ = ["GPT2_PATTERN", "SplitTables", "charset_split", "compile_split", "literal_split"]
+__all__ = [
+    "GPT2_PATTERN",
+    "SplitTables",
+    "charset_split",
+    "compile_split",
+    "fuse_splits",
+    "literal_split",
+]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tokcy.errors import PatternError
 
 from .charset import CharSet
-from .classes import Classes, partition
+from .classes import MAX_CLASSES, Classes, partition
 from .syntax import Alt, Cat, Chars, Look, Node, Repeat
 
 __all__ = ["DEAD", "GAP", "MATCH", "SPLIT_GAP", "START", "Dfa", "build_dfa"]
@@ -120,6 +120,8 @@ def build_dfa(node: Node, pattern: str) -> Dfa:
     charsets = [CharSet.everything(), *_charsets(node)]
     distinct = list(dict.fromkeys(charsets))
     classes = partition(distinct)
+    if classes.count > MAX_CLASSES:
+        raise PatternError("a pattern with too many character classes", pattern, 0)
     masks = dict(zip(distinct, classes.members, strict=True))
     return _Determiniser(node, pattern, classes, masks).run()
 

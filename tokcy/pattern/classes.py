@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from .charset import MAX_CODE_POINT, CharSet
 
-__all__ = ["PAGE_BITS", "Classes", "partition"]
+__all__ = ["MAX_CLASSES", "PAGE_BITS", "Classes", "partition"]
 
+MAX_CLASSES = 126  # twice as many columns, with four more, are told apart by a byte
 PAGE_BITS = 7
 
 

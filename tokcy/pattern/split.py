@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from .automaton import DEAD, GAP, Dfa, build_dfa
+from .automaton import DEAD, GAP, SPLIT_GAP, Dfa, build_dfa
+from .cascade import Cutter, FusedMachine, common_classes, make_cutter
 from .charset import CharSet
+from .classes import MAX_CLASSES, Classes
 from .parser import parse
 from .syntax import Cat, Chars, Empty, Node
-from .transducer import Transducer, build_transducer
+from .tokens import TokenMachine
+from .transducer import Machine, Transducer, build_transducer
 
 __all__ = [
     "BEHAVIORS",
@@ -20,11 +24,14 @@ __all__ = [
     "SplitTables",
     "charset_split",
     "compile_split",
+    "fuse_splits",
     "literal_split",
 ]
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """The pattern of ByteLevel with ``use_regex`` (rule P2); its behaviour is Isolated."""
+
+MAX_FOLLOWED_STATES = 256  # of a DFA; a larger one is run token by token
 
 BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
 
@@ -42,7 +49,7 @@ class SplitTables:
             ``n_classes`` for the bytes of longer characters.
         page_index, pages: uint16 [8704] and uint8 [n, 128], the class of code point ``c`` is
             ``pages[page_index[c >> 7], c & 127]``.
-        next, accept: uint16 and uint8 [n_states, n_classes + 1], see ``automaton.Dfa``.
+        dfa: the automaton; that of the last split where several are fused.
         has_gaps: whether there is text that the pattern does not match.
         transducer: the fast form of the DFA, where there is one.
     """
@@ -55,10 +62,14 @@ class SplitTables:
     byte_class: npt.NDArray[np.uint8]
     page_index: npt.NDArray[np.uint16]
     pages: npt.NDArray[np.uint8]
-    next: npt.NDArray[np.uint16]
-    accept: npt.NDArray[np.uint8]
+    dfa: Dfa
     has_gaps: bool
     transducer: Transducer | None
+
+    def __post_init__(self) -> None:
+        tables = (self.byte_class, self.page_index, self.pages, self.dfa.next, self.dfa.accept)
+        for array in tables:
+            array.setflags(write=False)
 
 
 def compile_split(
@@ -102,27 +113,93 @@ def _tables(pattern: str, node: Node, behavior: str, invert: bool, byte_level: b
     if behavior not in BEHAVIORS:
         raise ValueError(f"unknown split behavior {behavior!r}, expected one of {BEHAVIORS}")
     dfa = build_dfa(node, pattern)
-    classes = dfa.classes
+    has_gaps = _leaves_gaps(dfa)
+    return SplitTables(
+        pattern,
+        behavior,
+        invert,
+        byte_level,
+        *_class_arrays(dfa.classes, byte_level),
+        dfa=dfa,
+        has_gaps=has_gaps,
+        transducer=build_transducer(TokenMachine(dfa, has_gaps)) if _is_followable(dfa) else None,
+    )
+
+
+def _is_followable(dfa: Dfa) -> bool:
+    return len(dfa.next) <= MAX_FOLLOWED_STATES and not (dfa.accept == SPLIT_GAP).any()
+
+
+def _class_arrays(
+    classes: Classes, byte_level: bool
+) -> tuple[int, npt.NDArray[np.uint8], npt.NDArray[np.uint16], npt.NDArray[np.uint8]]:
+    """n_classes, byte_class, page_index and pages of SplitTables."""
     page_index, pages = classes.pages()
     if byte_level:
         byte_class = classes.of(_byte_characters())
     else:
         byte_class = classes.of(np.arange(256, dtype=np.int32))
         byte_class[0x80:] = classes.count
-    has_gaps = _leaves_gaps(dfa)
-    arrays = byte_class, page_index, pages, dfa.next, dfa.accept
-    for array in arrays:
-        array.setflags(write=False)
-    return SplitTables(
-        pattern,
-        behavior,
-        invert,
-        byte_level,
-        classes.count,
-        *arrays,
-        has_gaps=has_gaps,
-        transducer=build_transducer(dfa, has_gaps=has_gaps),
+    return classes.count, byte_class, page_index, pages
+
+
+def fuse_splits(stages: Sequence[SplitTables]) -> list[SplitTables]:
+    """A cascade in as few passes over the text as it can be done in, with the same pieces."""
+    groups: list[list[SplitTables]] = []
+    for tables in reversed(stages):
+        last = groups[0][-1] if groups else None
+        if last is not None and _can_precede(tables, last):
+            groups[0].insert(0, tables)
+        else:
+            groups.insert(0, [tables])
+    return [tables for group in groups for tables in _fuse(group)]
+
+
+def _can_precede(tables: SplitTables, last: SplitTables) -> bool:
+    return (
+        last.behavior == "Isolated"
+        and last.transducer is not None
+        and tables.byte_level == last.byte_level
+        and _cutter_of(tables) is not None
     )
+
+
+def _cutter_of(tables: SplitTables) -> Cutter | None:
+    if tables.transducer is None or tables.behavior not in ("Isolated", "Contiguous"):
+        return None
+    machine = TokenMachine(tables.dfa, tables.has_gaps)
+    return make_cutter(machine, contiguous=tables.behavior == "Contiguous")
+
+
+def _fuse(group: list[SplitTables]) -> list[SplitTables]:
+    """One split for all of ``group``, or ``group`` itself where that would be too big."""
+    *earlier, last = group
+    if not earlier:
+        return group
+    machine: Machine = TokenMachine(last.dfa, last.has_gaps)
+    classes = last.dfa.classes
+    for tables in reversed(earlier):
+        cutter = _cutter_of(tables)
+        assert cutter is not None
+        classes, to_cutter, to_inner = common_classes(tables.dfa.classes, classes)
+        if classes.count > MAX_CLASSES:
+            return group
+        machine = FusedMachine(cutter, to_cutter, machine, to_inner, last.has_gaps)
+    transducer = build_transducer(machine)
+    if transducer is None:
+        return group
+    n_classes, byte_class, page_index, pages = _class_arrays(classes, last.byte_level)
+    return [
+        replace(
+            last,
+            pattern=" then ".join(tables.pattern for tables in group),
+            n_classes=n_classes,
+            byte_class=byte_class,
+            page_index=page_index,
+            pages=pages,
+            transducer=transducer,
+        )
+    ]
 
 
 @lru_cache(maxsize=1)

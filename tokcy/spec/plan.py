@@ -43,7 +43,11 @@ from .model import (
 
 __all__ = ["NativePlan", "PostProcessor", "Unsupported", "plan_native"]
 
-_MAX_ID = 2**29
+# The merge cache packs ids into 28 bits, and arrays are indexed by id: one far beyond the size of
+# the vocabulary would reserve gigabytes.
+_MAX_ID = 2**28
+_MAX_ID_PER_ENTRY = 64
+_ALWAYS_ALLOWED_ID = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class NativePlan:
     """A byte-level BPE pipeline, ready for the engine.
 
     Attributes:
-        vocab: model token (in byte-level characters) → id; no id twice, all below 2**29.
+        vocab: model token (in byte-level characters) → id; no id twice, all below 2**28.
         merges: ``"a b"`` strings or pairs, in rank order.
         ignore_merges: a piece that is a token gets its id without merging (rule M7).
         added_tokens: with the ids in force, contents distinct and not empty.
@@ -187,8 +191,11 @@ def _check_model(model: BpeModel) -> None:
     ):
         cause = "byte_fallback" if model.byte_fallback else "unk_token"
         raise _Unplannable(f"{cause} with an incomplete byte alphabet is not supported natively")
-    if max(model.vocab.values(), default=0) >= _MAX_ID:
-        raise _Unplannable("token ids of 2**29 and more are not supported natively")
+    largest = max(model.vocab.values(), default=0)
+    if largest >= min(_MAX_ID, max(_ALWAYS_ALLOWED_ID, _MAX_ID_PER_ENTRY * len(model.vocab))):
+        raise _Unplannable(
+            f"token id {largest} in a vocabulary of {len(model.vocab)} is not supported natively"
+        )
 
 
 def _plan_added_tokens(

@@ -11,7 +11,7 @@ surrogates. All arrays are read-only; everything is loaded on first use.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +27,6 @@ __all__ = [
 ]
 
 Int32Array = NDArray[np.int32]
-
-_FILE = Path(__file__).with_name("tables.npz")
 
 
 @dataclass(frozen=True)
@@ -81,71 +79,93 @@ def rust_set(name: str) -> Int32Array:
     return _named_set("rust", name, name)
 
 
-@cache
 def case_variants() -> dict[int, tuple[int, ...]]:
     """Character → all single characters that ``(?i:…)`` takes for it, itself included.
 
     Characters that stand for themselves only are left out.
     """
-    rows = _ragged("case_classes")
-    return {c: tuple(row) for row in rows for c in row}
+    return _FILE.case_variants
 
 
-@cache
 def multi_char_folds() -> dict[int, tuple[int, ...]]:
     """Character → the several characters it folds to: ``(?i:ß)`` and ``(?i:ss)`` match each other.
 
     Every case variant of the fold matches as well.
     """
-    return {row[0]: tuple(row[1:]) for row in _ragged("case_folds")}
+    return _FILE.multi_char_folds
 
 
-@cache
 def canonical_tables() -> CanonicalTables:
     """The tables of canonical decomposition, ordering and composition."""
-    decompositions = {row[0]: tuple(row[1:]) for row in _ragged("decompositions")}
-    return CanonicalTables(_array("combining_classes"), decompositions, _array("compositions"))
+    return _FILE.canonical
 
 
 _IGNORED = str.maketrans("", "", " -_")
 
 
-@cache
-def _tables() -> dict[str, Int32Array]:
-    with np.load(_FILE, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
-
-
-def _array(name: str) -> Int32Array:
-    array = _tables()[name]
-    array.flags.writeable = False
-    return array
-
-
-def _ragged(name: str) -> list[list[int]]:
-    """Rows of unequal length, kept as the values end to end and the lengths."""
-    values = _array(name).tolist()
-    ends = np.cumsum(_array(f"{name}_lengths")).tolist()
-    return [values[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
-
-
-@cache
-def _set_index() -> dict[str, tuple[int, int]]:
-    """Name of a set → where its edges lie in ``sets``."""
-    names = _array("set_names").tobytes().decode("ascii").split("\n")
-    ends = np.cumsum(_array("sets_lengths"))
-    begins = ends - _array("sets_lengths")
-    ids = _array("set_ids")
-    places = zip(begins[ids].tolist(), ends[ids].tolist(), strict=True)
-    return dict(zip(names, places, strict=True))
-
-
-@cache
 def _named_set(kind: str, key: str, name: str) -> Int32Array:
-    place = _set_index().get(f"{kind}:{key}")
-    if place is None:
-        raise KeyError(name)
-    edges = np.cumsum(_array("sets")[slice(*place)], dtype=np.int32)
-    ranges: Int32Array = edges.reshape(-1, 2) - np.array([0, 1], dtype=np.int32)
-    ranges.flags.writeable = False
-    return ranges
+    try:
+        return _FILE.named_set(f"{kind}:{key}")
+    except KeyError:
+        raise KeyError(name) from None
+
+
+class _Tables:
+    """The file of tables; what is asked for is made once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.sets: dict[str, Int32Array] = {}
+
+    @cached_property
+    def arrays(self) -> dict[str, Int32Array]:
+        with np.load(self.path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        for array in arrays.values():
+            array.flags.writeable = False
+        return arrays
+
+    def rows(self, name: str) -> list[list[int]]:
+        """Rows of unequal length, kept as the values end to end and the lengths."""
+        values = self.arrays[name].tolist()
+        ends = np.cumsum(self.arrays[f"{name}_lengths"]).tolist()
+        return [values[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
+    @cached_property
+    def case_variants(self) -> dict[int, tuple[int, ...]]:
+        return {c: tuple(row) for row in self.rows("case_classes") for c in row}
+
+    @cached_property
+    def multi_char_folds(self) -> dict[int, tuple[int, ...]]:
+        return {row[0]: tuple(row[1:]) for row in self.rows("case_folds")}
+
+    @cached_property
+    def canonical(self) -> CanonicalTables:
+        return CanonicalTables(
+            self.arrays["combining_classes"],
+            {row[0]: tuple(row[1:]) for row in self.rows("decompositions")},
+            self.arrays["compositions"],
+        )
+
+    @cached_property
+    def set_places(self) -> dict[str, tuple[int, int]]:
+        """Name of a set → where its edges lie in ``sets``."""
+        names = self.arrays["set_names"].tobytes().decode("ascii").split("\n")
+        lengths, ids = self.arrays["sets_lengths"], self.arrays["set_ids"]
+        ends = np.cumsum(lengths)
+        places = zip((ends - lengths)[ids].tolist(), ends[ids].tolist(), strict=True)
+        return dict(zip(names, places, strict=True))
+
+    def named_set(self, name: str) -> Int32Array:
+        found = self.sets.get(name)
+        if found is None:
+            begin, end = self.set_places[name]
+            # The file holds the distances from one edge to the next.
+            edges = np.cumsum(self.arrays["sets"][begin:end], dtype=np.int32)
+            found = edges.reshape(-1, 2) - np.array([0, 1], dtype=np.int32)
+            found.flags.writeable = False
+            self.sets[name] = found
+        return found
+
+
+_FILE = _Tables(Path(__file__).with_name("tables.npz"))

@@ -1,0 +1,133 @@
+"""Added tokens are found where ``tokenizers`` finds them (rules A3, A6, A7)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tokcy._added import AddedMatcher
+
+
+def matcher(*contents: str, **flags: bool) -> AddedMatcher:
+    """Tokens with ids 0, 1, …, all with the same flags."""
+    order = ("lstrip", "rstrip", "single_word")
+    lstrip, rstrip, single_word = (flags.get(name, False) for name in order)
+    return AddedMatcher(
+        [(content.encode(), i, lstrip, rstrip, single_word) for i, content in enumerate(contents)]
+    )
+
+
+def found(tokens: AddedMatcher, text: str) -> list[tuple[str, int]]:
+    raw = text.encode()
+    return [(raw[begin:end].decode(), token) for begin, end, token in tokens.spans(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("", []),
+        ("a", [("a", -1)]),
+        ("abc", [("abc", 2)]),
+        ("abcd", [("abcd", 3)]),
+        ("ab", [("ab", -1)]),
+        ("xabc", [("x", -1), ("abc", 2)]),
+        ("abcabcde", [("abc", 2), ("abcd", 3), ("e", -1)]),
+        ("bcbcd", [("bc", 0), ("bc", 0), ("d", -1)]),
+        ("abbc", [("ab", -1), ("bc", 0)]),
+        ("\0\0", [("\0", 1), ("\0", 1)]),
+        ("é€🙂", [("é€", -1), ("🙂", 4)]),
+        ("\U0001f643", [("\U0001f643", -1)]),
+    ],
+)
+def test_leftmost_longest(text: str, spans: list[tuple[str, int]]) -> None:
+    assert found(matcher("bc", "\0", "abc", "abcd", "🙂"), text) == spans
+
+
+def test_single_word_looks_at_both_neighbours() -> None:
+    tokens = matcher("ab", single_word=True)
+    for beside in ("x", "é", "_", "1", "\u200d", "\u0301"):
+        assert found(tokens, f"{beside}ab") == [(f"{beside}ab", -1)]
+        assert found(tokens, f"ab{beside}") == [(f"ab{beside}", -1)]
+    for beside in (" ", "²", "½", "-", "🙂", "\0"):
+        assert found(tokens, f"{beside}ab{beside}") == [(beside, -1), ("ab", 0), (beside, -1)]
+
+
+def test_what_single_word_rejects_is_consumed() -> None:
+    tokens = AddedMatcher([(b"abc", 0, False, False, True), (b"bc", 1, False, False, False)])
+    assert found(tokens, "abcx bc") == [("abcx ", -1), ("bc", 1)]
+
+
+def test_strip_takes_the_space_around() -> None:
+    assert found(matcher("<s>", lstrip=True), "a \u3000\n<s> b") == [
+        ("a", -1),
+        (" \u3000\n<s>", 0),
+        (" b", -1),
+    ]
+    assert found(matcher("<s>", rstrip=True), "a <s>\x85\u2003b") == [
+        ("a ", -1),
+        ("<s>\x85\u2003", 0),
+        ("b", -1),
+    ]
+    # U+200B and U+001C are no white space for Rust.
+    assert found(matcher("<s>", lstrip=True, rstrip=True), "\u200b<s>\x1c") == [
+        ("\u200b", -1),
+        ("<s>", 0),
+        ("\x1c", -1),
+    ]
+
+
+def test_space_behind_rstrip_is_searched_again() -> None:
+    tokens = AddedMatcher([(b"<s>", 0, False, True, False), (b"\n", 1, False, False, False)])
+    assert found(tokens, "<s> \n x") == [("<s> \n ", 0), ("\n", 1), (" x", -1)]
+    tokens = AddedMatcher([(b"<s>", 0, False, True, False), (b" ", 1, True, True, False)])
+    assert found(tokens, "<s>  x") == [("<s>  ", 0), ("x", -1)]
+
+
+def test_lstrip_stops_at_the_token_before() -> None:
+    tokens = AddedMatcher([(b"<s>", 0, True, True, False), (b"<t>", 1, True, False, False)])
+    assert found(tokens, "<s>  <t> <t>") == [("<s>  ", 0), ("<t>", 1), (" <t>", 1)]
+
+
+def test_no_tokens_and_repeated_contents() -> None:
+    assert AddedMatcher([]).spans("abc") == [(0, 3, -1)]
+    assert AddedMatcher([]).spans("") == []
+    tokens = AddedMatcher(
+        [
+            (b"", 7, False, False, False),
+            (b"a", 1, False, False, False),
+            (b"a", 2, False, False, False),
+        ]
+    )
+    assert tokens.spans("ba") == [(0, 1, -1), (1, 2, 2)]
+
+
+def test_every_first_byte_at_once() -> None:
+    contents = [chr(c) * 2 for c in range(0x20, 0x7F)] + ["é", "ё", "日本", "🙂🙂"]
+    tokens = matcher(*contents)
+    text = "".join(f"{content}{content[0]}\n" for content in contents if content != "é")
+    spans = [found(tokens, f"{content}\n") for content in contents]
+    assert spans == [[(content, i), ("\n", -1)] for i, content in enumerate(contents)]
+    assert [token for _, token in found(tokens, text) if token >= 0] == [
+        i
+        for i, content in enumerate(contents)
+        if content != "é"
+        for _ in range(1 + (content == "ё"))
+    ]
+
+
+def test_many_tokens_build_quickly() -> None:
+    begin = time.perf_counter()
+    tokens = matcher(*(f"<|token_{i}|>" for i in range(100_000)))
+    assert time.perf_counter() - begin < 1
+    assert found(tokens, "<|token_99999|><|token_100000|>") == [
+        ("<|token_99999|>", 99_999),
+        ("<|token_100000|>", -1),
+    ]
+
+
+def test_runs_of_space_are_walked_once() -> None:
+    tokens = AddedMatcher([(b" ", 0, True, True, False)])
+    begin = time.perf_counter()
+    assert tokens.spans(" " * 200_000) == [(0, 200_000, 0)]
+    assert time.perf_counter() - begin < 2
