@@ -28,6 +28,9 @@ SANITIZE = os.environ.get("TOKCY_SANITIZE") == "1"
 STRICT = os.environ.get("TOKCY_STRICT") == "1"
 OPENMP = os.environ.get("TOKCY_OPENMP", "auto")
 
+# Not warn.unused, which takes every generator expression for one; cython-lint looks for that.
+STRICT_WARNINGS = {"warn.maybe_uninitialized": True, "warn.unreachable": True}
+
 PROBE = """
 #include <omp.h>
 int main(void) {
@@ -48,10 +51,10 @@ def sources() -> list[Path]:
     for source in found:
         copy = Path("build/debug") / source
         copy.parent.mkdir(parents=True, exist_ok=True)
-        header, _, body = source.read_text(encoding="utf-8").partition("\n")
+        text = source.read_text(encoding="utf-8")
         for directive in ("boundscheck", "wraparound", "initializedcheck"):
-            header = header.replace(f"{directive}=False", f"{directive}=True")
-        copy.write_text(f"{header}\n{body}", encoding="utf-8")
+            text = text.replace(f"{directive}=False", f"{directive}=True")
+        copy.write_text(text, encoding="utf-8")
         copies.append(copy)
     return copies
 
@@ -75,8 +78,7 @@ def extensions() -> list[Extension]:
             build_dir="build/cython-debug" if DEBUG else "build/cython",
             include_path=["."],
             force=STRICT,
-            show_all_warnings=STRICT,
-            compiler_directives={"language_level": 3},
+            compiler_directives={"language_level": 3, **(STRICT_WARNINGS if STRICT else {})},
         )
     if messages.getvalue():
         sys.exit(f"{messages.getvalue()}\nTOKCY_STRICT=1: the above is not tolerated")

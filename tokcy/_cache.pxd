@@ -1,14 +1,14 @@
 """The shared merge cache: piece → ids, read without locks by every thread."""
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
 
-from tokcy._platform cimport tk_load_acquire64
+from tokcy._platform cimport tk_load64, tk_load_acquire64
 
 cdef enum:
     SHORT_BYTES = 15        # the longest piece that a ShortEntry holds
     SHORT_IDS = 4
-    LONG_BYTES = 31         # the longest piece that a LongEntry holds
-    LONG_IDS = 7
+    LONG_BYTES = 255        # the longest piece that is held at all
     ID_BITS = 28            # ids are below 2**28; the bits above hold the count of ids
     COUNT_SHIFT = 28
     COUNT_MASK = 7
@@ -19,56 +19,71 @@ cdef extern from *:
     """
     #define TK_PART_BIT 0x8000000000000000ULL
     """
-    const uint64_t PART_BIT "TK_PART_BIT"
+    const uint64_t PART_BIT "TK_PART_BIT"   # in the key of a part of a piece (see Bpe)
 
 
-# A key is the piece's bytes, zero-padded, with the length in the last byte, and PART_BIT for a
-# part of a piece (see Bpe). Its last word is never zero, so zero marks a free slot; it is
-# published last.
+# The key is the piece's bytes, zero-padded, with the length in the last byte, and PART_BIT. Its
+# last word is never zero, so zero marks a free slot; it is published last.
 cdef struct ShortEntry:
     uint64_t tail
     uint64_t head
     uint32_t[SHORT_IDS] ids     # ids[0] also carries the count and SEED_BIT
 
 
+# The key is in the arena: the ids, then the bytes of the piece. Zero marks a free slot here too.
 cdef struct LongEntry:
-    uint64_t tail
-    uint64_t[3] head
-    uint32_t[8] ids             # ids[7] is the count, with SEED_BIT
+    uint64_t hash               # of the bytes, with PART_BIT; published last
+    uint32_t at                 # offset in the arena, in words of four bytes
+    uint16_t size
+    uint16_t n_ids
 
 
 cdef struct Cache:
     ShortEntry* shorts
     LongEntry* longs
+    uint32_t* arena
     uint64_t short_mask
     uint64_t long_mask
     uint64_t short_used
     uint64_t long_used
-    uint64_t short_limit
-    uint64_t long_limit
+    uint64_t arena_used         # in words of four bytes, as are the others
+    uint64_t arena_of_seeds
+    uint64_t arena_size
     uint64_t users              # calls that read this generation; changed under the GIL
 
 
 cdef Cache* cache_new(uint64_t short_slots, uint64_t long_slots) noexcept nogil
+cdef void cache_end_of_seeds(Cache* cache) noexcept nogil
 cdef Cache* cache_of_seeds(const Cache* old) noexcept nogil
 cdef void cache_free(Cache* cache) noexcept nogil
 cdef size_t cache_bytes(const Cache* cache) noexcept nogil
+cdef size_t cache_max_entries(const Cache* cache) noexcept nogil
 cdef bint cache_is_full(const Cache* cache) noexcept nogil
 cdef void cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                     size_t n_ids, uint64_t part, bint seed) noexcept nogil
-cdef void pack_long(const uint8_t* piece, size_t size, uint64_t part, uint64_t* head,
-                    uint64_t* tail) noexcept nogil
 
 
-cdef inline uint64_t hash_short(uint64_t head, uint64_t tail) noexcept nogil:
+cdef inline uint64_t mix(uint64_t head, uint64_t tail) noexcept nogil:
     # Two odd multipliers and a fold: 128,000 vocabulary entries met 1.2 slots a look-up on average.
     cdef uint64_t mixed = head * 0x9E3779B97F4A7C15ULL ^ tail * 0xC2B2AE3D27D4EB4FULL
     mixed ^= mixed >> 32
-    return mixed * 0xD6E8FEB86659FD93ULL >> 20
+    return mixed * 0xD6E8FEB86659FD93ULL
 
 
-cdef inline uint64_t hash_long(const uint64_t* head, uint64_t tail) noexcept nogil:
-    return hash_short(hash_short(head[0], head[1]) ^ head[2], tail)
+cdef inline uint64_t hash_short(uint64_t head, uint64_t tail) noexcept nogil:
+    return mix(head, tail) >> 20
+
+
+cdef inline uint64_t hash_long(const uint8_t* piece, size_t size, uint64_t part) noexcept nogil:
+    """Never 0, a free slot, nor all ones, a busy one."""
+    cdef uint64_t found = size, last = 0
+    cdef size_t i = 0
+    while i + 8 < size:
+        found = mix(found, tk_load64(piece + i))
+        found ^= found >> 29
+        i += 8
+    memcpy(&last, piece + i, size - i)
+    return mix(found, last) & 0x7FFFFFFFFFFFFFFCULL | 1 | part
 
 
 cdef inline const ShortEntry* find_short(const Cache* cache, uint64_t head, uint64_t tail,
@@ -86,15 +101,16 @@ cdef inline const ShortEntry* find_short(const Cache* cache, uint64_t head, uint
         slot = (slot + 1) & cache.short_mask
 
 
-cdef inline const LongEntry* find_long(const Cache* cache, const uint64_t* head, uint64_t tail,
-                                       uint64_t slot) noexcept nogil:
+cdef inline const LongEntry* find_long(const Cache* cache, const uint8_t* piece, size_t size,
+                                       uint64_t hash) noexcept nogil:
+    """The entry of a piece with this hash, or NULL."""
+    cdef uint64_t slot = (hash >> 8) & cache.long_mask, found
     cdef const LongEntry* entry
-    cdef uint64_t found
     while True:
         entry = cache.longs + slot
-        found = tk_load_acquire64(&entry.tail)
-        if (found == tail and entry.head[0] == head[0] and entry.head[1] == head[1]
-                and entry.head[2] == head[2]):
+        found = tk_load_acquire64(&entry.hash)
+        if (found == hash and entry.size == size
+                and memcmp(cache.arena + entry.at + entry.n_ids, piece, size) == 0):
             return entry
         if found == 0:
             return NULL

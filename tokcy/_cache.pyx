@@ -1,27 +1,31 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The shared merge cache: piece → ids, read without locks by every thread.
 
-Two open-addressing tables: 32-byte entries for pieces of up to 15 bytes that become up to four
-ids (two entries a cache line; over 98% of pieces of ordinary text), 64-byte entries for pieces
-of up to 31 bytes or up to seven ids. Anything longer is merged anew each time.
+Two open-addressing tables. Pieces of up to 15 bytes that become up to four ids, over 98% of
+ordinary text, have entries of 32 bytes with all of it inline, two a cache line. The others, up
+to 255 bytes, have a slot with their hash, and key and ids in an arena. What is longer is merged
+anew each time.
 
-Entries are only ever added. A writer claims a free slot by compare-and-swap of its last key
-word to BUSY, fills the rest, then stores the real word with release order; a reader loads that
-word with acquire order and compares the whole key, so it sees a complete entry or none. Two
-threads may add the same piece twice, which costs a slot and nothing else.
+Entries are only ever added. A writer claims a free slot by compare-and-swap of its key word to
+BUSY, fills the rest, then stores the real word with release order; a reader loads that word with
+acquire order and compares the whole key, so it sees a complete entry or none. Two threads may add
+the same piece twice, which costs a slot and nothing else.
 
-The size is fixed when the cache is made. Once it holds as much as it may, the caller replaces
-it between calls by a new generation that starts from the seeds (`cache_of_seeds`), so memory is
+The size is fixed when the cache is made. Once it holds as much as it may, the caller replaces it
+between calls by a new generation that starts from the seeds (`cache_of_seeds`), so memory is
 bounded and a server whose texts change keeps learning.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from tokcy._platform cimport tk_cas64, tk_fetch_add64, tk_load_acquire64, tk_store_release64
 
-cdef uint64_t BUSY = 0xFF00000000000000ULL      # no piece has this length
+cdef uint64_t BUSY = 0xFFFFFFFFFFFFFFFFULL      # the key of no piece
+
+cdef enum:
+    ARENA_WORDS_PER_SLOT = 16       # of four bytes: 36 bytes of text and 7 ids
 
 
 cdef Cache* cache_new(uint64_t short_slots, uint64_t long_slots) noexcept nogil:
@@ -29,24 +33,28 @@ cdef Cache* cache_new(uint64_t short_slots, uint64_t long_slots) noexcept nogil:
     cdef Cache* cache = <Cache*>calloc(1, sizeof(Cache))
     if cache == NULL:
         return NULL
+    cache.arena_size = ARENA_WORDS_PER_SLOT * long_slots
     cache.shorts = <ShortEntry*>calloc(short_slots, sizeof(ShortEntry))
     cache.longs = <LongEntry*>calloc(long_slots, sizeof(LongEntry))
-    if cache.shorts == NULL or cache.longs == NULL:
+    cache.arena = <uint32_t*>malloc(cache.arena_size * sizeof(uint32_t))
+    if cache.shorts == NULL or cache.longs == NULL or cache.arena == NULL:
         cache_free(cache)
         return NULL
     cache.short_mask = short_slots - 1
     cache.long_mask = long_slots - 1
-    # Linear probing needs free slots to stop at.
-    cache.short_limit = short_slots // 4 * 3
-    cache.long_limit = long_slots // 4 * 3
     return cache
+
+
+cdef void cache_end_of_seeds(Cache* cache) noexcept nogil:
+    """Say that what the cache holds now is what a new generation starts from."""
+    cache.arena_of_seeds = cache.arena_used
 
 
 cdef Cache* cache_of_seeds(const Cache* old) noexcept nogil:
     """A new cache with the seeds of `old` alone.
 
     Seeds were added before anything else, so each is reached through seeds only and can stay
-    in its slot.
+    in its slot, and its place in the arena.
     """
     cdef Cache* cache = cache_new(old.short_mask + 1, old.long_mask + 1)
     cdef uint64_t slot
@@ -57,9 +65,11 @@ cdef Cache* cache_of_seeds(const Cache* old) noexcept nogil:
             cache.shorts[slot] = old.shorts[slot]
             cache.short_used += 1
     for slot in range(old.long_mask + 1):
-        if old.longs[slot].ids[7] & SEED_BIT:
+        if old.longs[slot].hash and old.longs[slot].at < old.arena_of_seeds:
             cache.longs[slot] = old.longs[slot]
             cache.long_used += 1
+    memcpy(cache.arena, old.arena, old.arena_of_seeds * sizeof(uint32_t))
+    cache.arena_used = cache.arena_of_seeds = old.arena_of_seeds
     return cache
 
 
@@ -67,37 +77,36 @@ cdef void cache_free(Cache* cache) noexcept nogil:
     if cache != NULL:
         free(cache.shorts)
         free(cache.longs)
+        free(cache.arena)
         free(cache)
 
 
 cdef size_t cache_bytes(const Cache* cache) noexcept nogil:
-    return ((cache.short_mask + 1) * sizeof(ShortEntry)
-            + (cache.long_mask + 1) * sizeof(LongEntry))
+    return ((cache.short_mask + 1) * sizeof(ShortEntry) + (cache.long_mask + 1) * sizeof(LongEntry)
+            + cache.arena_size * sizeof(uint32_t))
+
+
+cdef inline uint64_t _limit(uint64_t mask) noexcept nogil:
+    return (mask + 1) // 4 * 3      # linear probing needs free slots to stop at
+
+
+cdef size_t cache_max_entries(const Cache* cache) noexcept nogil:
+    return _limit(cache.short_mask) + _limit(cache.long_mask)
 
 
 cdef bint cache_is_full(const Cache* cache) noexcept nogil:
-    return cache.short_used >= cache.short_limit or cache.long_used >= cache.long_limit
-
-
-cdef void pack_long(const uint8_t* piece, size_t size, uint64_t part, uint64_t* head,
-                    uint64_t* tail) noexcept nogil:
-    """The key of a piece of at most LONG_BYTES bytes."""
-    cdef uint64_t[4] words
-    memset(words, 0, 32)
-    memcpy(words, piece, size)
-    head[0] = words[0]
-    head[1] = words[1]
-    head[2] = words[2]
-    tail[0] = words[3] | <uint64_t>size << 56 | part
+    return (cache.short_used >= _limit(cache.short_mask)
+            or cache.long_used >= _limit(cache.long_mask)
+            or cache.arena_used >= cache.arena_size)
 
 
 cdef void cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                     size_t n_ids, uint64_t part, bint seed) noexcept nogil:
-    """Add a piece, if it fits an entry and the table is not full."""
+    """Add a piece, if it is not too long and there is room."""
     if size <= SHORT_BYTES and n_ids <= SHORT_IDS:
         _add_short(cache, piece, size, ids, n_ids, part, seed)
-    elif size <= LONG_BYTES and n_ids <= LONG_IDS:
-        _add_long(cache, piece, size, ids, n_ids, part, seed)
+    elif size <= LONG_BYTES:
+        _add_long(cache, piece, size, ids, n_ids, part)
 
 
 cdef void _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
@@ -106,7 +115,7 @@ cdef void _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint
     cdef ShortEntry* entry
     cdef uint64_t slot
     cdef size_t i
-    if tk_load_acquire64(&cache.short_used) >= cache.short_limit:
+    if tk_load_acquire64(&cache.short_used) >= _limit(cache.short_mask):
         return
     tk_fetch_add64(&cache.short_used, 1)
     memset(words, 0, 16)
@@ -124,19 +133,24 @@ cdef void _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint
 
 
 cdef void _add_long(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
-                    size_t n_ids, uint64_t part, bint seed) noexcept nogil:
-    cdef uint64_t[3] head
-    cdef uint64_t tail = 0, slot
+                    size_t n_ids, uint64_t part) noexcept nogil:
+    cdef uint64_t hash, slot, at
+    cdef uint64_t words = n_ids + (size + 3) // 4
     cdef LongEntry* entry
-    if tk_load_acquire64(&cache.long_used) >= cache.long_limit:
+    if tk_load_acquire64(&cache.long_used) >= _limit(cache.long_mask):
+        return
+    at = tk_fetch_add64(&cache.arena_used, words)
+    if at + words > cache.arena_size:
         return
     tk_fetch_add64(&cache.long_used, 1)
-    pack_long(piece, size, part, head, &tail)
-    slot = hash_long(head, tail) & cache.long_mask
-    while not tk_cas64(&cache.longs[slot].tail, 0, BUSY):
+    memcpy(cache.arena + at, ids, 4 * n_ids)
+    memcpy(cache.arena + at + n_ids, piece, size)
+    hash = hash_long(piece, size, part)
+    slot = (hash >> 8) & cache.long_mask
+    while not tk_cas64(&cache.longs[slot].hash, 0, BUSY):
         slot = (slot + 1) & cache.long_mask
     entry = cache.longs + slot
-    memcpy(entry.head, head, 24)
-    memcpy(entry.ids, ids, 4 * n_ids)
-    entry.ids[7] = <uint32_t>n_ids | (SEED_BIT if seed else 0)
-    tk_store_release64(&entry.tail, tail)
+    entry.at = <uint32_t>at
+    entry.size = <uint16_t>size
+    entry.n_ids = <uint16_t>n_ids
+    tk_store_release64(&entry.hash, hash)

@@ -271,7 +271,7 @@ cdef class Engine:
                 if status:
                     return status
         for u in range(n):
-            tally.hits += job.units[u].tally.hits
+            tally.pieces += job.units[u].tally.pieces
             tally.misses += job.units[u].tally.misses
             if job.units[u].status:
                 status = job.units[u].status
@@ -382,7 +382,7 @@ cdef class Engine:
                                            False, counts)
             for g in range(first, last):
                 status = groups[g].status if groups[g].status else status
-                tally.hits += groups[g].tally.hits
+                tally.pieces += groups[g].tally.pieces
                 tally.misses += groups[g].tally.misses
             first = last
             if status == 0 and first < n:

@@ -55,7 +55,8 @@ cdef enum:
 cdef enum:
     CURSORS = 8
     LONG_STRIDE = 1024
-    SHORT_STRIDE = 128
+    MIDDLE_STRIDE = 128
+    SHORT_STRIDE = 32
     BLOCK = 8192            # CURSORS * LONG_STRIDE; classes and rows of a block stay in L1
     DEFAULT_UNIT = 32768
     SUPER_BLOCK = 4194304   # bytes between two looks at pending signals
@@ -211,6 +212,9 @@ cdef size_t run_transducer(const Stage* stage, const uint8_t* classes, uint16_t*
     cdef size_t at = 0
     if n == BLOCK:
         return run_cursors(stage.table, classes, rows, LONG_STRIDE, row, stage.start)
+    while n - at >= CURSORS * MIDDLE_STRIDE:
+        row = run_cursors(stage.table, classes + at, rows + at, MIDDLE_STRIDE, row, stage.start)
+        at += CURSORS * MIDDLE_STRIDE
     while n - at >= CURSORS * SHORT_STRIDE:
         row = run_cursors(stage.table, classes + at, rows + at, SHORT_STRIDE, row, stage.start)
         at += CURSORS * SHORT_STRIDE
@@ -261,7 +265,7 @@ cdef void emit_others(const Scan* scan, size_t row, size_t i) noexcept nogil:
 cdef void emit(const Scan* scan, uint16_t* rows, size_t begin, size_t n) noexcept nogil:
     """Set the bits that ``n`` rows tell of, the first of them entered at byte ``begin``.
 
-    ``begin`` is a multiple of 64, and ``rows`` has room up to the next multiple of ``n``.
+    ``begin`` is a multiple of 64, and ``rows`` has room up to the next multiple of 64.
     """
     cdef const Stage* stage = scan.stage
     cdef size_t word = begin >> 6, at, i
@@ -456,10 +460,10 @@ cdef size_t match_token(const Scan* scan, size_t begin, size_t end, int* kind,
     return last
 
 
-cdef void scan_segment(const Scan* scan, size_t begin, size_t end) noexcept nogil:
+cdef int scan_segment(const Scan* scan, size_t begin, size_t end) noexcept nogil:
     """Mark the pieces of one segment; a run of gap characters is one piece."""
     cdef Futile futile = Futile(DEAD, 0, 0)
-    cdef size_t i = begin, after
+    cdef size_t i = begin, after, next_look = begin + SUPER_BLOCK
     cdef int kind = 0, before = 0
     while i < end:
         after = match_token(scan, i, end, &kind, &futile)
@@ -470,16 +474,22 @@ cdef void scan_segment(const Scan* scan, size_t begin, size_t end) noexcept nogi
             kind = GAP
         before = kind
         i = after
+        if i > next_look:
+            next_look = i + SUPER_BLOCK
+            if check_signals() != 0:
+                return -2
+    return 0
 
 
 cdef int scan_by_dfa(const Scan* scan) noexcept nogil:
     cdef size_t begin = 0, end
-    while begin < scan.size:
+    cdef int status = 0
+    while begin < scan.size and status == 0:
         end = next_set(scan.segments, begin + 1, scan.size)
         if not is_set(scan.skips, begin):
-            scan_segment(scan, begin, end)
+            status = scan_segment(scan, begin, end)
         begin = end
-    return 0
+    return status
 
 
 # ---------------------------------------------------------------- gaps and behaviours

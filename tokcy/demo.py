@@ -102,7 +102,7 @@ def demonstrate(text: str, text_name: str, path: Path) -> int:
     heading("Speed, in MB of UTF-8 text a second")
     size = len(checked.encode())
     print(f"  {'':44}{'tokenizers':>12}{'tokcy':>10}{'ratio':>9}")
-    report(f"first call, {megabytes(size)}, measured once", size, [hf_first], [first])
+    report(f"first call, {readable(size)}, measured once", size, [hf_first], [first])
     measure_speed(hf, tok, checked)
     print(
         f"\n  Medians of {ROUNDS} rounds, each library once a round. tokenizers gives lists, and"
@@ -159,7 +159,7 @@ def measure_speed(hf: tokenizers.Tokenizer, tok: Tokenizer, text: str) -> None:
     size = len(one.encode())
     threads = tokcy.get_num_threads()
     report(
-        f"repeated to {megabytes(size)}, one text, one thread",
+        f"repeated to {readable(size)}, one text, one thread",
         size,
         *paired(lambda: hf.encode(one).ids, lambda: tok.encode(one, num_threads=1)),
     )
@@ -192,8 +192,8 @@ def report(what: str, size: int, theirs: list[float], ours: list[float]) -> None
     print(f"  {what:44}{speeds[0]:12.1f}{speeds[1]:10.1f}{ratio:8.1f}x")
 
 
-def megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.0f} kB"
+def readable(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size:,} bytes"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Speed, compared with other tokenizers: ``python -m bench``."""
