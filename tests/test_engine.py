@@ -176,3 +176,28 @@ def test_hits_and_misses_are_counted(plan: NativePlan) -> None:
     after = engine.model.cache_info()
     assert after["misses"] - before["misses"] == 1
     assert after["hits"] - before["hits"] == 2
+
+
+def test_entries_that_no_merge_makes() -> None:
+    """Under ignore_merges a piece that is an entry is that entry, at any length."""
+    lengths = [1, 2, 14, 15, 16, 17, 48, 49, 254, 255, 256, 257, 1000]
+    extra = [letter * n for letter in "abc" for n in lengths]
+    model = synthetic.model_from_merges(
+        [("a", "a"), ("aa", "aa"), ("b", "c")], extra_tokens=extra, ignore_merges=True
+    )
+    oracle, tok = synthetic.load(model), Tokenizer.from_json(json.dumps(model))
+    texts = [letter * (n + more) for letter in "abc" for n in lengths for more in (-1, 0, 1)]
+    for text in (*texts, *texts, "\n".join(texts)):
+        assert tok.encode(text).tolist() == oracle.encode(text).ids
+
+
+def test_many_entries_of_the_greatest_length() -> None:
+    """The cache has room for all entries, however long they are."""
+    rng = np.random.default_rng(5)
+    letters = np.array(list(string.ascii_lowercase))
+    extra = ["".join(rng.choice(letters, 255)) for _ in range(40_000)]
+    model = synthetic.model_from_merges([], extra_tokens=extra, ignore_merges=True)
+    tok = Tokenizer.from_json(json.dumps(model))
+    for batch in tok.encode_batch(extra), tok.encode_batch(extra):
+        assert len(batch.values) == len(extra)
+        assert batch.values.tolist() == [model["model"]["vocab"][token] for token in extra]

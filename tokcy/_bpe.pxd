@@ -59,4 +59,5 @@ cdef class Bpe:
                                uint32_t* out, Tally* tally) noexcept nogil
     cdef uint64_t _part(self, const Batch* batch, size_t i) noexcept nogil
     cdef int64_t _find_or_merge(self, Cache* cache, const uint8_t* piece, size_t size,
-                                uint64_t part, uint32_t* out, size_t* misses) noexcept nogil
+                                uint64_t part, bint may_be_known, uint32_t* out,
+                                size_t* misses) noexcept nogil

@@ -11,12 +11,14 @@ a piece: a piece that is an entry gets that entry's id, merges or no merges, and
 (Llama-3 has 588 such entries). Parts then have keys of their own, told by PART_BIT.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from tokcy._bitmap cimport is_set, next_set
 from tokcy._cache cimport (
+    COUNT_LONG,
     COUNT_MASK,
     COUNT_SHIFT,
     ID_BITS,
@@ -50,6 +52,9 @@ cdef struct Key:            # of a short piece in the cache
     uint64_t tail
     uint64_t slot
 
+cdef enum:
+    WORDS_PER_SLOT = 16     # of the cache's arena, for what it learns: 36 bytes of text and 7 ids
+
 # Masks that keep the first n of 16 bytes, n ≤ 15, as two words.
 cdef uint64_t[16] HEAD_MASK
 cdef uint64_t[16] TAIL_MASK
@@ -68,6 +73,7 @@ cdef void _fill_masks() noexcept:
 _fill_masks()
 
 
+@cython.final
 cdef class Bpe:
     """A byte-level BPE model; immutable but for its cache, shared by threads.
 
@@ -119,9 +125,13 @@ cdef class Bpe:
             free(out)
 
     def _seed_cache(self):
-        """Put every entry that fits into the cache, so that no common word is a miss."""
+        """Put every entry that fits into the cache, so that no common word is a miss.
+
+        Under ignore_merges that is more than speed: `_find_or_merge` relies on it.
+        """
         cdef Vocabulary vocabulary = self.vocabulary
         cdef uint64_t short_slots = 1 << 16, long_slots = 1 << 17, shorts = 0, longs = 0
+        cdef uint64_t words = 0         # of the arena, that the entries may need
         cdef size_t entry, size
         cdef int64_t n
         cdef uint32_t[LONG_BYTES] ids
@@ -129,12 +139,14 @@ cdef class Bpe:
         for entry in range(vocabulary.n_entries):
             size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
             shorts += size <= SHORT_BYTES
-            longs += SHORT_BYTES < size <= LONG_BYTES
+            if SHORT_BYTES < size <= LONG_BYTES:
+                longs += 1
+                words += size // 4 + 2
         while short_slots < 3 * shorts:
             short_slots *= 2
         while long_slots < 4 * longs:
             long_slots *= 2
-        self.cache = cache_new(short_slots, long_slots)
+        self.cache = cache_new(short_slots, long_slots, words + WORDS_PER_SLOT * long_slots)
         if self.cache == NULL:
             raise MemoryError
         for entry in range(vocabulary.n_entries):
@@ -248,26 +260,27 @@ cdef class Bpe:
         cdef const ShortEntry* entry
         cdef size_t i, begin, size, misses = 0
         cdef int64_t n = 0, written
-        cdef uint32_t first
+        cdef uint32_t count
         for i in range(batch.n):
             _request(cache, text, batch.position[i], batch.position[i + 1],
                      self._part(batch, i), &keys[i])
         for i in range(batch.n):
             begin = batch.position[i]
             size = batch.position[i + 1] - begin
+            entry = NULL
             if text.skips != NULL and is_set(text.skips, begin):
                 continue
             if size <= SHORT_BYTES:
                 entry = find_short(cache, keys[i].head, keys[i].tail, keys[i].slot)
-                if entry != NULL:
+                count = entry.ids[0] >> COUNT_SHIFT & COUNT_MASK if entry != NULL else 0
+                if entry != NULL and count != COUNT_LONG:
                     # Four ids are stored whatever the count: cheaper than a branch on it.
-                    first = entry.ids[0]
                     memcpy(out + n, entry.ids, 16)
-                    out[n] = first & ID_MASK
-                    n += first >> COUNT_SHIFT & COUNT_MASK
+                    out[n] &= ID_MASK
+                    n += count
                     continue
             written = self._find_or_merge(cache, text.bytes + begin, size, self._part(batch, i),
-                                          out + n, &misses)
+                                          size > SHORT_BYTES or entry != NULL, out + n, &misses)
             if written < 0:
                 return -1
             n += written
@@ -282,16 +295,18 @@ cdef class Bpe:
         return 0
 
     cdef int64_t _find_or_merge(self, Cache* cache, const uint8_t* piece, size_t size,
-                                uint64_t part, uint32_t* out, size_t* misses) noexcept nogil:
-        """The ids of a piece that is not among the short entries; how many, or -1."""
+                                uint64_t part, bint may_be_known, uint32_t* out,
+                                size_t* misses) noexcept nogil:
+        """The ids of a piece that a short entry does not tell; how many, or -1."""
         cdef const LongEntry* entry
         cdef int64_t n
-        if size <= LONG_BYTES:
+        if may_be_known and size <= LONG_BYTES:
             entry = find_long(cache, piece, size, hash_long(piece, size, part))
             if entry != NULL:
                 memcpy(out, cache.arena + entry.at, 4 * entry.n_ids)
                 return entry.n_ids
-        elif self.ignore_merges and not part:       # shorter entries are all in the cache
+        if self.ignore_merges and not part and size > LONG_BYTES:
+            # Shorter entries are all in the cache.
             n = self.vocabulary.find(piece, size, 1)
             if n >= 0:
                 out[0] = self.vocabulary.ids[n]

@@ -12,6 +12,7 @@ cdef enum:
     ID_BITS = 28            # ids are below 2**28; the bits above hold the count of ids
     COUNT_SHIFT = 28
     COUNT_MASK = 7
+    COUNT_LONG = 7          # in a ShortEntry: the ids are too many, see the LongEntry
     ID_MASK = 0x0FFFFFFF
     SEED_BIT = 0x80000000   # set in entries made at load
 
@@ -52,7 +53,8 @@ cdef struct Cache:
     uint64_t users              # calls that read this generation; changed under the GIL
 
 
-cdef Cache* cache_new(uint64_t short_slots, uint64_t long_slots) noexcept nogil
+cdef Cache* cache_new(uint64_t short_slots, uint64_t long_slots,
+                      uint64_t arena_size) noexcept nogil
 cdef void cache_end_of_seeds(Cache* cache) noexcept nogil
 cdef Cache* cache_of_seeds(const Cache* old) noexcept nogil
 cdef void cache_free(Cache* cache) noexcept nogil

@@ -20,22 +20,25 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from tokcy._platform cimport tk_cas64, tk_fetch_add64, tk_load_acquire64, tk_store_release64
+from tokcy._platform cimport (
+    tk_alloc_table,
+    tk_cas64,
+    tk_fetch_add64,
+    tk_load_acquire64,
+    tk_store_release64,
+)
 
 cdef uint64_t BUSY = 0xFFFFFFFFFFFFFFFFULL      # the key of no piece
 
-cdef enum:
-    ARENA_WORDS_PER_SLOT = 16       # of four bytes: 36 bytes of text and 7 ids
-
-
-cdef Cache* cache_new(uint64_t short_slots, uint64_t long_slots) noexcept nogil:
-    """An empty cache with these numbers of slots (powers of two); NULL without memory."""
+cdef Cache* cache_new(uint64_t short_slots, uint64_t long_slots,
+                      uint64_t arena_size) noexcept nogil:
+    """An empty cache, NULL without memory; the numbers of slots are powers of two."""
     cdef Cache* cache = <Cache*>calloc(1, sizeof(Cache))
     if cache == NULL:
         return NULL
-    cache.arena_size = ARENA_WORDS_PER_SLOT * long_slots
-    cache.shorts = <ShortEntry*>calloc(short_slots, sizeof(ShortEntry))
-    cache.longs = <LongEntry*>calloc(long_slots, sizeof(LongEntry))
+    cache.arena_size = arena_size
+    cache.shorts = <ShortEntry*>tk_alloc_table(short_slots * sizeof(ShortEntry))
+    cache.longs = <LongEntry*>tk_alloc_table(long_slots * sizeof(LongEntry))
     cache.arena = <uint32_t*>malloc(cache.arena_size * sizeof(uint32_t))
     if cache.shorts == NULL or cache.longs == NULL or cache.arena == NULL:
         cache_free(cache)
@@ -56,7 +59,7 @@ cdef Cache* cache_of_seeds(const Cache* old) noexcept nogil:
     Seeds were added before anything else, so each is reached through seeds only and can stay
     in its slot, and its place in the arena.
     """
-    cdef Cache* cache = cache_new(old.short_mask + 1, old.long_mask + 1)
+    cdef Cache* cache = cache_new(old.short_mask + 1, old.long_mask + 1, old.arena_size)
     cdef uint64_t slot
     if cache == NULL:
         return NULL
@@ -103,10 +106,14 @@ cdef bint cache_is_full(const Cache* cache) noexcept nogil:
 cdef void cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                     size_t n_ids, uint64_t part, bint seed) noexcept nogil:
     """Add a piece, if it is not too long and there is room."""
+    if size <= SHORT_BYTES and tk_load_acquire64(&cache.short_used) >= _limit(cache.short_mask):
+        return
     if size <= SHORT_BYTES and n_ids <= SHORT_IDS:
         _add_short(cache, piece, size, ids, n_ids, part, seed)
-    elif size <= LONG_BYTES:
-        _add_long(cache, piece, size, ids, n_ids, part)
+    elif size <= LONG_BYTES and _add_long(cache, piece, size, ids, n_ids, part):
+        if size <= SHORT_BYTES:
+            # So that what is not among the short entries need not be looked for elsewhere.
+            _add_short(cache, piece, size, NULL, COUNT_LONG, part, seed)
 
 
 cdef void _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
@@ -115,8 +122,6 @@ cdef void _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint
     cdef ShortEntry* entry
     cdef uint64_t slot
     cdef size_t i
-    if tk_load_acquire64(&cache.short_used) >= _limit(cache.short_mask):
-        return
     tk_fetch_add64(&cache.short_used, 1)
     memset(words, 0, 16)
     memcpy(words, piece, size)
@@ -126,22 +131,23 @@ cdef void _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint
         slot = (slot + 1) & cache.short_mask
     entry = cache.shorts + slot
     entry.head = words[0]
-    for i in range(n_ids):
+    for i in range(n_ids if n_ids <= SHORT_IDS else 0):
         entry.ids[i] = ids[i]
     entry.ids[0] |= <uint32_t>n_ids << COUNT_SHIFT | (SEED_BIT if seed else 0)
     tk_store_release64(&entry.tail, words[1])
 
 
-cdef void _add_long(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
+cdef bint _add_long(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                     size_t n_ids, uint64_t part) noexcept nogil:
+    """Whether there was room."""
     cdef uint64_t hash, slot, at
     cdef uint64_t words = n_ids + (size + 3) // 4
     cdef LongEntry* entry
     if tk_load_acquire64(&cache.long_used) >= _limit(cache.long_mask):
-        return
+        return False
     at = tk_fetch_add64(&cache.arena_used, words)
     if at + words > cache.arena_size:
-        return
+        return False
     tk_fetch_add64(&cache.long_used, 1)
     memcpy(cache.arena + at, ids, 4 * n_ids)
     memcpy(cache.arena + at + n_ids, piece, size)
@@ -154,3 +160,4 @@ cdef void _add_long(Cache* cache, const uint8_t* piece, size_t size, const uint3
     entry.size = <uint16_t>size
     entry.n_ids = <uint16_t>n_ids
     tk_store_release64(&entry.hash, hash)
+    return True

@@ -15,6 +15,7 @@ Bytes that the vocabulary lacks are dropped before merging, which makes others a
 M5(c)); a vocabulary that lacks a byte of valid UTF-8 is therefore left uncut.
 """
 
+cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
@@ -26,6 +27,7 @@ cdef enum:
     PAIR_BITS = 20          # 128 KB; at most 55,000 pairs in the vocabularies measured
 
 
+@cython.final
 cdef class CutFilter:
     """The borders that some token of a vocabulary reaches across; immutable."""
 

@@ -5,6 +5,7 @@ A token's bytes are looked up by id and copied; the text is the lossy UTF-8 deco
 them together (rule D3), so a character split over tokens comes out whole.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -20,6 +21,7 @@ cdef struct Token:
     bint special
 
 
+@cython.final
 cdef class ByteDecoder:
     """The decoder of one tokenizer; immutable, shared by threads.
 

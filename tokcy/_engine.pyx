@@ -10,6 +10,7 @@ The GIL is released throughout. Between blocks of units it is taken for a moment
 see signals, so that Ctrl-C stops a long call.
 """
 
+cimport cython
 cimport numpy as cnp
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_AsUTF8String
 from cython.parallel cimport prange
@@ -82,6 +83,7 @@ cdef int _raise_status(int status) except -1:
     return -1 if status == INTERRUPTED else 0       # the exception is set already
 
 
+@cython.final
 cdef class Utf8:
     """The UTF-8 bytes of a Python string, alive as long as this object."""
 
@@ -109,6 +111,7 @@ cdef class Utf8:
             ) from None
 
 
+@cython.final
 cdef class Engine:
     """Preparer, pre-tokenizer and model of one tokenizer; immutable, shared by threads.
 

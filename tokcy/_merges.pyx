@@ -7,11 +7,12 @@ a merge, take the one of lowest rank, the leftmost of those; until there is none
 Short pieces look at all their pairs each time, long ones use a heap.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from tokcy._bitmap cimport is_set, set_bit
-from tokcy._platform cimport tk_unlikely
+from tokcy._platform cimport tk_alloc_table, tk_unlikely
 from tokcy._vocab cimport Vocabulary
 
 cdef enum:
@@ -24,6 +25,7 @@ cdef uint64_t NO_PAIR = 0xFFFFFFFFFFFFFFFFULL
 cdef uint32_t END = 0xFFFFFFFF
 
 
+@cython.final
 cdef class MergeTable:
     """The merges of a vocabulary, immutable.
 
@@ -48,7 +50,7 @@ cdef class MergeTable:
         while n_slots < 2 * n:
             n_slots *= 2
         self.slot_mask = n_slots - 1
-        self.slots = <MergeSlot*>malloc(n_slots * sizeof(MergeSlot))
+        self.slots = <MergeSlot*>tk_alloc_table(n_slots * sizeof(MergeSlot))
         self.pair_filter = <uint64_t*>calloc(1 << (FILTER_BITS - 6), sizeof(uint64_t))
         self.byte_pairs = <uint64_t*>malloc(65536 * sizeof(uint64_t))
         if self.slots == NULL or self.pair_filter == NULL or self.byte_pairs == NULL:

@@ -88,4 +88,23 @@ static inline uint64_t tk_load64(const uint8_t *p) {
     return v;
 }
 
+/* Zeroed memory for tables of megabytes that are read at random: on Linux in pages of 2 MB where
+ * the system allows it, as every look-up would else also miss the TLB. */
+#if defined(__linux__)
+#include <stdlib.h>
+#include <sys/mman.h>
+#define TK_HUGE ((size_t)2 << 20)
+static inline void *tk_alloc_table(size_t size) {
+    void *p = NULL;
+    if (size < TK_HUGE) return calloc(1, size);
+    if (posix_memalign(&p, TK_HUGE, (size + TK_HUGE - 1) / TK_HUGE * TK_HUGE)) return NULL;
+    madvise(p, size, MADV_HUGEPAGE);
+    memset(p, 0, size);
+    return p;
+}
+#else
+#include <stdlib.h>
+static inline void *tk_alloc_table(size_t size) { return calloc(1, size); }
+#endif
+
 #endif /* TOKCY_PLATFORM_H */

@@ -15,3 +15,4 @@ cdef extern from "_platform.h" nogil:
     bint tk_cas64(uint64_t* p, uint64_t expected, uint64_t desired)
     uint64_t tk_fetch_add64(uint64_t* p, uint64_t n)
     uint64_t tk_load64(const uint8_t* p)
+    void* tk_alloc_table(size_t size)

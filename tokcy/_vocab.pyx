@@ -10,6 +10,7 @@ Reading 128,000 entries and 280,000 merges (Llama-3) through Python dictionaries
 every merge needs three look-ups and two new strings; the table here needs no new objects.
 """
 
+cimport cython
 from cpython.dict cimport PyDict_Next
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.object cimport PyObject
@@ -91,6 +92,7 @@ cdef inline uint64_t _hash(const uint8_t* key, size_t size, uint8_t tag) noexcep
     return value ^ (value >> 29)
 
 
+@cython.final
 cdef class Vocabulary:
     """Entries and merges of one byte-level BPE model; immutable once built.
 
