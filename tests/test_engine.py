@@ -164,7 +164,8 @@ def test_cache_is_bounded_and_renewed(tail: str) -> None:
     renewed = bpe.cache_info()
     assert renewed["generation"] == 1
     assert renewed["bytes"] == start["bytes"]
-    assert renewed["entries"] <= full["entries"]
+    # Two threads may both see room for one more.
+    assert renewed["entries"] <= full["entries"] + 1
     assert np.array_equal(first, expected)
     assert np.array_equal(second, expected)
 
