@@ -118,6 +118,21 @@ def test_npy(model: Path, hf: tokenizers.Tokenizer, tmp_path: Path) -> None:
     assert err == "tokcy: error: .npy holds the ids of one input\n"
 
 
+def test_an_output_file_is_whole_or_untouched(model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "ids.txt"
+    run("encode", model, tmp_path / "missing.txt", "-o", output, code=1)
+    assert list(tmp_path.iterdir()) == []
+    output.write_text("as it was")
+    good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
+    good.write_text(TEXT, encoding="utf-8")
+    bad.write_bytes(b"\xff")
+    run("encode", model, good, bad, "-o", output, code=1)
+    assert output.read_text() == "as it was"
+    run("encode", model, good, "-o", output)
+    assert output.read_text() != "as it was"
+    assert sorted(tmp_path.iterdir()) == sorted([output, good, bad])
+
+
 @pytest.mark.parametrize("form", ["plain", "json", "npy"])
 def test_decode_takes_what_encode_writes(model: Path, form: str) -> None:
     ids, _ = run("encode", model, "--no-add-special-tokens", "--format", form, stdin=TEXT)

@@ -16,6 +16,7 @@ from tokcy.errors import (
     ModelFileError,
     ModelNotFoundError,
     PatternError,
+    SettingError,
     TokcyError,
     TokenIdError,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "ModelFileError",
     "ModelNotFoundError",
     "PatternError",
+    "SettingError",
     "TokcyError",
     "TokenBatch",
     "TokenIdError",

@@ -1,5 +1,10 @@
+from typing import final
+
+from typing_extensions import Self
+
 from tokcy._vocab import Vocabulary
 
+@final
 class CutFilter:
     enabled: bool
-    def __init__(self, vocabulary: Vocabulary) -> None: ...
+    def __new__(cls, vocabulary: Vocabulary) -> Self: ...

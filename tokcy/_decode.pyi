@@ -1,13 +1,16 @@
 from collections.abc import Iterable
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from tokcy._vocab import Vocabulary
 
+@final
 class ByteDecoder:
-    def __init__(
-        self, vocabulary: Vocabulary, added: dict[int, bytes], special: Iterable[int]
-    ) -> None: ...
+    def __new__(
+        cls, vocabulary: Vocabulary, added: dict[int, bytes], special: Iterable[int]
+    ) -> Self: ...
     def decode(self, ids: NDArray[np.uint32], skip_special: bool) -> str: ...
     def decode_bytes(self, ids: NDArray[np.uint32], skip_special: bool) -> bytes: ...

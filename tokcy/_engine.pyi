@@ -1,17 +1,23 @@
 from collections.abc import Iterable
-from typing import SupportsIndex
+from typing import SupportsIndex, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from tokcy._bpe import Bpe
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
 
+@final
+class Utf8:
+    def __new__(cls, text: object) -> Self: ...
+
+@final
 class Engine:
     model: Bpe
-    def __init__(
-        self,
+    def __new__(
+        cls,
         preparer: Preparer,
         pretokenizer: PreTokenizer,
         model: Bpe,
@@ -20,7 +26,7 @@ class Engine:
         *,
         unit_bytes: int = ...,
         bytes_per_thread: int = ...,
-    ) -> None: ...
+    ) -> Self: ...
     def encode(
         self, text: str, special: bool, added: bool, num_threads: SupportsIndex | None = None
     ) -> NDArray[np.uint32]: ...

@@ -1,16 +1,19 @@
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, final
+
+from typing_extensions import Self
 
 def byte_level_alphabet() -> list[str]: ...
 def token_text_to_bytes(token: str) -> bytes: ...
 
+@final
 class Vocabulary:
     n_entries: int
     n_merges: int
     max_id: int
-    def __init__(
-        self, vocab: dict[str, int], merges: list[Any], source: str = "<string>"
-    ) -> None: ...
+    def __new__(
+        cls, vocab: dict[str, int], merges: list[Any], source: str = "<string>"
+    ) -> Self: ...
     def token_bytes(self, token_id: int) -> bytes | None: ...
     def has_all_bytes(self) -> bool: ...
     def made_by_merging(self, ids: Iterable[int]) -> list[int]: ...

@@ -286,12 +286,23 @@ def _output_format(arguments: argparse.Namespace) -> str:
     return arguments.format or (suffix if suffix in ("json", "npy") else "plain")
 
 
-def _output(arguments: argparse.Namespace) -> BinaryIO:
+@contextlib.contextmanager
+def _output(arguments: argparse.Namespace) -> Iterator[BinaryIO]:
+    """The file to write. One that is named appears, or is replaced, only when all went well."""
     if arguments.output is not None:
-        return open(arguments.output, "wb")
+        unfinished = f"{arguments.output}.part"
+        try:
+            with open(unfinished, "wb") as file:
+                yield file
+            os.replace(unfinished, arguments.output)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(unfinished)
+        return
     # Not sys.stdout.buffer: with PYTHONUNBUFFERED that is a raw file, which may write a part
     # of what it is given and leave it at that.
-    return open(sys.stdout.fileno(), "wb", closefd=False)
+    with open(sys.stdout.fileno(), "wb", closefd=False) as file:
+        yield file
 
 
 def _format_ids(ids: NDArray[np.uint32], kind: str) -> bytes:

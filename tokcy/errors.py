@@ -7,6 +7,7 @@ __all__ = [
     "ModelFileError",
     "ModelNotFoundError",
     "PatternError",
+    "SettingError",
     "TokcyError",
     "TokenIdError",
 ]
@@ -62,9 +63,13 @@ class PatternError(TokcyError, ValueError):
         return (PatternError, (self.reason, self.pattern, self.position))
 
 
+class SettingError(TokcyError, ValueError):
+    """An environment variable of tokcy's has a value that means nothing."""
+
+
 class EncodeTypeError(TokcyError, TypeError):
     """The text to encode is no ``str``, or is one that UTF-8 cannot express."""
 
 
-class TokenIdError(TokcyError, ValueError):
+class TokenIdError(TokcyError, OverflowError):
     """A token id is negative or does not fit in 32 bits."""

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import SupportsIndex
 
 from tokcy import _openmp
+from tokcy.errors import SettingError
 
 __all__ = ["get_num_threads", "resolve_num_threads", "set_num_threads"]
 
@@ -70,7 +71,8 @@ def resolve_num_threads(num_threads: SupportsIndex | None) -> int:
 
     Raises:
         TypeError: not an integer.
-        ValueError: less than 1, or ``TOKCY_NUM_THREADS`` is no positive integer.
+        ValueError: less than 1.
+        SettingError: ``TOKCY_NUM_THREADS`` is no positive integer.
     """
     global _default, _pool_left_behind
     wanted = _chosen if num_threads is None else _checked(num_threads)
@@ -99,7 +101,7 @@ def _ask_environment() -> int | None:
     ours = os.environ.get("TOKCY_NUM_THREADS", "").strip()
     if ours:
         if not ours.isdecimal() or int(ours) < 1:
-            raise ValueError(f"TOKCY_NUM_THREADS must be a positive integer, not {ours!r}")
+            raise SettingError(f"TOKCY_NUM_THREADS must be a positive integer, not {ours!r}")
         return min(int(ours), MAX_THREADS)
     if os.environ.get("TOKENIZERS_PARALLELISM", "true").strip().lower() in _FALSE:
         return 1
