@@ -140,6 +140,7 @@ INTERRUPTED = """
         "tok.encode_batch([text[:5000]] * 20_000)",
         "tok.encode_with_offsets(text)",
         "tok.count(text)",
+        "tok.encode('ab' * 10_000_000)",  # one piece, which is merged for seconds
     ],
 )
 def test_interrupt(call: str, tmp_path: Path) -> None:
@@ -166,3 +167,28 @@ def test_threads_of_python_and_of_openmp(tok: Tokenizer) -> None:
     for worker in workers:
         worker.join()
     assert results == [expected] * 24
+
+
+DAEMONS = """
+    import threading, time
+    from tokcy import Tokenizer
+    tok = Tokenizer.from_json(open({path!r}, "rb").read())
+    texts = ["one text after another " * 20] * 500
+    def work():
+        while True:
+            tok.encode_batch(texts, num_threads=1)
+    for _ in range(4):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.2)
+"""
+
+
+@pytest.mark.slow
+def test_exit_while_daemon_threads_encode(tmp_path: Path) -> None:
+    """Such a thread must not ask for the GIL anew once the interpreter shuts down."""
+    model = tmp_path / "tokenizer.json"
+    model.write_text(json.dumps(synthetic.trained_model()))
+    script = textwrap.dedent(DAEMONS).format(path=str(model))
+    for _ in range(20):
+        done = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+        assert done.returncode == 0

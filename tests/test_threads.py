@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tokcy import threads
+from tokcy import _openmp, threads
 
 VARIABLES = ("TOKCY_NUM_THREADS", "TOKENIZERS_PARALLELISM", "OMP_NUM_THREADS")
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -222,3 +222,29 @@ def test_a_multiprocessing_worker_is_serial_unless_asked() -> None:
     environment = dict.fromkeys(VARIABLES, "")
     environment["TOKENIZERS_PARALLELISM"] = "true"
     assert run(code, environment=environment) == "8 1 3 8"
+
+
+def test_idle_threads_sleep_unless_told_otherwise() -> None:
+    """The OpenMP runtime is asked what it was told, and the environment is left alone."""
+    script = "import os, tokcy; print(os.environ.get('GOMP_SPINCOUNT'))"
+    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+    inherited = {name: value for name, value in os.environ.items() if name not in names}
+    for told, expected in ((None, "0"), ("123", "123")):
+        environment = {**inherited, "OMP_DISPLAY_ENV": "verbose"}
+        if told is not None:
+            environment["GOMP_SPINCOUNT"] = told
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == str(told)
+        if "GOMP_SPINCOUNT" in done.stderr:  # the runtime is GNU's
+            assert f"GOMP_SPINCOUNT = '{expected}'" in done.stderr
+
+
+def test_the_fork_hook_works() -> None:
+    """A build with OpenMP can let go of its threads; else children would have to be serial."""
+    assert not _openmp.enabled() or _openmp.pause() == 0

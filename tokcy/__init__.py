@@ -9,6 +9,7 @@ array([9707,   11, 1879], dtype=uint32)
 import logging
 from importlib.metadata import version
 
+from tokcy import _runtime  # noqa: F401  # first: it decides how OpenMP is loaded
 from tokcy.batch import TokenBatch
 from tokcy.build import build_info
 from tokcy.errors import (

@@ -45,6 +45,7 @@ from tokcy._cache cimport (
 from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport MergeTable
 from tokcy._platform cimport tk_ctz64, tk_load64, tk_prefetch, tk_unlikely
+from tokcy._status cimport raise_status
 from tokcy._vocab cimport Vocabulary
 
 cdef struct Key:            # of a short piece in the cache
@@ -119,7 +120,7 @@ cdef class Bpe:
             if out != NULL:
                 n = self.merges.merge(<const uint8_t*><const char*>piece, size, out)
             if n < 0:
-                raise MemoryError
+                raise_status(<int>n)
             return [out[i] for i in range(n)]
         finally:
             free(out)
@@ -192,7 +193,7 @@ cdef class Bpe:
         """Encode the pieces that start in [begin, end); the last may run on to `limit`.
 
         `out` has room for one id per byte of those pieces and four more; n_out receives how
-        many were written. Returns 0, or -1 without memory.
+        many were written. Returns 0, or a status below 0.
         """
         cdef Walk walk
         cdef Batch batch
@@ -211,7 +212,7 @@ cdef class Bpe:
                 break
             written = self._encode_batch(cache, text, &batch, out + n, tally)
             if written < 0:
-                return -1
+                return <int>written
             n += written
         n_out[0] = n
         return 0
@@ -255,7 +256,7 @@ cdef class Bpe:
 
     cdef int64_t _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
                                uint32_t* out, Tally* tally) noexcept nogil:
-        """Write the ids of a batch; how many, or -1 without memory."""
+        """Write the ids of a batch; how many, or a status below 0."""
         cdef Key[BATCH] keys
         cdef const ShortEntry* entry
         cdef size_t i, begin, size, misses = 0
@@ -282,7 +283,7 @@ cdef class Bpe:
             written = self._find_or_merge(cache, text.bytes + begin, size, self._part(batch, i),
                                           size > SHORT_BYTES or entry != NULL, out + n, &misses)
             if written < 0:
-                return -1
+                return written
             n += written
         tally.pieces += batch.n
         tally.misses += misses
@@ -297,7 +298,7 @@ cdef class Bpe:
     cdef int64_t _find_or_merge(self, Cache* cache, const uint8_t* piece, size_t size,
                                 uint64_t part, bint may_be_known, uint32_t* out,
                                 size_t* misses) noexcept nogil:
-        """The ids of a piece that a short entry does not tell; how many, or -1."""
+        """The ids of a piece that a short entry does not tell; how many, or a status below 0."""
         cdef const LongEntry* entry
         cdef int64_t n
         if may_be_known and size <= LONG_BYTES:

@@ -10,10 +10,6 @@ from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
 
 @final
-class Utf8:
-    def __new__(cls, text: object) -> Self: ...
-
-@final
 class Engine:
     model: Bpe
     def __new__(
@@ -40,6 +36,6 @@ class Engine:
         added: bool,
         num_threads: SupportsIndex | None = None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
-    def encode_ranges(
+    def encode_offsets(
         self, text: str, added: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]: ...

@@ -6,16 +6,15 @@ encoded, unit by unit: a unit is some tens of kilobytes of consecutive spans. Ea
 its ids into its own window of one scratch buffer (a piece never becomes more ids than it has
 bytes), so units need no agreement; at the end the windows are copied into one NumPy array.
 
-The GIL is released throughout. Between blocks of units it is taken for a moment to let Python
-see signals, so that Ctrl-C stops a long call.
+The GIL is released throughout, but for what is done for each string of a batch. Between blocks
+of units the main thread takes it for a moment to see signals, so that Ctrl-C stops a long call.
 """
 
 cimport cython
 cimport numpy as cnp
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_AsUTF8String
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from tokcy._bpe cimport Bpe, Tally
@@ -33,30 +32,25 @@ from tokcy._job cimport (
     job_place_windows,
     job_plan,
 )
+from tokcy._locate cimport locate, to_characters
 from tokcy._platform cimport tk_cas64, tk_store_release64
 from tokcy._prepare cimport Preparer, Span
-from tokcy._locate cimport locate
 from tokcy._pretok cimport PreTokenizer
+from tokcy._source cimport Source, source_close, source_open
+from tokcy._status cimport check_signals, raise_status
 
 import numpy as np
 
 from tokcy.errors import EncodeTypeError
 from tokcy.threads import resolve_num_threads
 
-cdef extern from "Python.h":
-    int PyErr_CheckSignals() noexcept       # leaves its exception for _raise_status
-    bint PyUnicode_IS_ASCII(object text)
-
 cnp.import_array()
 
 cdef enum:
-    OUT_OF_MEMORY = -1
-    INTERRUPTED = -2
-
     SERIAL_UNIT_BYTES = 1 << 20     # a unit where one thread has it all
     BLOCK_BYTES = 4 << 20           # work per thread between two looks for signals
     LONG_TEXT_BYTES = 1 << 20       # in a batch: long enough to be shared by all threads
-    CACHED_UTF8_BYTES = 64 << 10    # longer non-ASCII strings must not keep a UTF-8 copy
+    TEXTS_WITH_GIL = 1024           # strings of a batch between two chances for other threads
 
 
 cdef struct Group:          # consecutive texts of a batch that one thread encodes
@@ -70,45 +64,6 @@ cdef struct Group:          # consecutive texts of a batch that one thread encod
 # One call at a time uses several threads; calls from other Python threads meanwhile run on their
 # own thread alone, as a team for each would oversubscribe the cores.
 cdef uint64_t parallel_calls = 0
-
-
-cdef int _check_signals() noexcept with gil:
-    return INTERRUPTED if PyErr_CheckSignals() else 0
-
-
-cdef int _raise_status(int status) except -1:
-    """Turn a status of nogil code into the exception that it means."""
-    if status == OUT_OF_MEMORY:
-        raise MemoryError
-    return -1 if status == INTERRUPTED else 0       # the exception is set already
-
-
-@cython.final
-cdef class Utf8:
-    """The UTF-8 bytes of a Python string, alive as long as this object."""
-
-    cdef object owner
-    cdef const uint8_t* bytes
-    cdef size_t size
-
-    def __cinit__(self, text):
-        cdef Py_ssize_t size = 0
-        if not isinstance(text, str):
-            raise EncodeTypeError(f"text must be str, not {type(text).__name__}")
-        try:
-            if PyUnicode_IS_ASCII(text) or len(text) < CACHED_UTF8_BYTES:
-                self.owner = text
-                self.bytes = <const uint8_t*>PyUnicode_AsUTF8AndSize(text, &size)
-                self.size = size
-            else:
-                self.owner = PyUnicode_AsUTF8String(text)
-                self.bytes = <const uint8_t*><const char*>(<bytes>self.owner)
-                self.size = len(<bytes>self.owner)
-        except UnicodeEncodeError as error:
-            raise EncodeTypeError(
-                f"text holds the lone surrogate {text[error.start]!r} at index {error.start}, "
-                "which UTF-8 cannot express"
-            ) from None
 
 
 @cython.final
@@ -167,19 +122,19 @@ cdef class Engine:
         Raises:
             EncodeTypeError: not a str, or not expressible in UTF-8.
         """
-        cdef Utf8 utf8 = Utf8(text)
+        cdef Source source
         cdef Job job
         cdef Tally tally
         cdef size_t n, before = self.prefix.size if special else 0
-        cdef int status
         cdef cnp.ndarray ids
         cdef uint32_t* out
-        cdef Cache* cache = self.model.acquire_cache()
+        cdef Cache* cache
+        source_open(text, &source)
+        cache = self.model.acquire_cache()
         job_init(&job)
         memset(&tally, 0, sizeof(Tally))
         try:
-            status = self._run(utf8, added, num_threads, cache, &job, &tally)
-            _raise_status(status)
+            raise_status(self._run(&source, added, num_threads, cache, &job, &tally))
             n = job_n_ids(&job)
             ids = _empty(before + n + (self.suffix.size if special else 0))
             out = <uint32_t*>cnp.PyArray_DATA(ids)
@@ -190,31 +145,32 @@ cdef class Engine:
                 memcpy(out + before + n, self.suffix.data, 4 * self.suffix.size)
             return ids
         finally:
-            job_free(&job)
+            _dispose(&job, &source)
             self.model.release_cache(cache, &tally)
 
     def count(self, text, bint special, bint added, num_threads=None):
         """How many ids `encode` would give, without making the array."""
-        cdef Utf8 utf8 = Utf8(text)
+        cdef Source source
         cdef Job job
         cdef Tally tally
-        cdef Cache* cache = self.model.acquire_cache()
+        cdef Cache* cache
+        source_open(text, &source)
+        cache = self.model.acquire_cache()
         job_init(&job)
         memset(&tally, 0, sizeof(Tally))
         try:
-            _raise_status(self._run(utf8, added, num_threads, cache, &job, &tally))
+            raise_status(self._run(&source, added, num_threads, cache, &job, &tally))
             return job_n_ids(&job) + (self.prefix.size + self.suffix.size if special else 0)
         finally:
-            job_free(&job)
+            _dispose(&job, &source)
             self.model.release_cache(cache, &tally)
 
-    cdef int _run(self, Utf8 utf8, bint added, num_threads, Cache* cache, Job* job,
+    cdef int _run(self, const Source* source, bint added, num_threads, Cache* cache, Job* job,
                   Tally* tally) except? -3:
         """Take one text through the rooms, the GIL released; a status."""
-        cdef int threads = self._threads_for(utf8.size, num_threads), status
+        cdef int threads = self._threads_for(source.size, num_threads), status
         with nogil:
-            status = self._encode_text(cache, utf8.bytes, utf8.size, added, threads, True, job,
-                                       tally)
+            status = self._encode_text(cache, source, added, threads, True, job, tally)
         return status
 
     cdef int _threads_for(self, size_t size, num_threads) except -1:
@@ -225,14 +181,13 @@ cdef class Engine:
             return 1
         return min(<size_t>resolve_num_threads(num_threads), size // self.bytes_per_thread)
 
-    cdef int _encode_text(self, Cache* cache, const uint8_t* raw, size_t size, bint added,
-                          int threads, bint interruptible, Job* job,
-                          Tally* tally) noexcept nogil:
+    cdef int _encode_text(self, Cache* cache, const Source* source, bint added, int threads,
+                          bint interruptible, Job* job, Tally* tally) noexcept nogil:
         cdef bint parallel = threads > 1 and tk_cas64(&parallel_calls, 0, 1)
         cdef int status
         if not parallel:
             threads = 1
-        status = self.preparer.prepare(raw, size, added, False, &job.prepared)
+        status = self.preparer.prepare(source.bytes, source.size, added, False, &job.prepared)
         if status == 0:
             status = job_plan(job, self.unit_bytes if parallel else SERIAL_UNIT_BYTES)
         if status == 0:
@@ -270,7 +225,7 @@ cdef class Engine:
                     self._encode_unit(cache, job, job.units + u)
             first = last
             if interruptible and first < n:
-                status = _check_signals()
+                status = check_signals()
                 if status:
                     return status
         for u in range(n):
@@ -311,54 +266,54 @@ cdef class Engine:
         Raises:
             EncodeTypeError: an item is not a str, or not expressible in UTF-8; says which.
         """
-        cdef list held = _utf8_of_all(texts)
-        cdef size_t n_texts = len(held), total = 0, i
+        cdef list held = _listed(texts)         # keeps the strings alive
+        cdef size_t n_texts = len(held), total = 0, n_groups = 0, i
         cdef cnp.ndarray offsets = np.zeros(n_texts + 1, dtype=np.int64)
         cdef int64_t* ends = <int64_t*>cnp.PyArray_DATA(offsets) + 1
-        cdef size_t n_groups = 0
-        cdef Group* groups
+        cdef Source* sources = <Source*>calloc(n_texts + 1, sizeof(Source))
+        cdef Group* groups = <Group*>calloc(n_texts + 1, sizeof(Group))
         cdef int threads
         cdef cnp.ndarray values
-        for i in range(n_texts):
-            total += (<Utf8>held[i]).size
-        threads = self._threads_for(total, num_threads)
-        groups = _groups_of(held, self.bytes_per_thread, &n_groups)
+        cdef uint32_t* out
         try:
-            self._encode_groups(held, groups, n_groups, special, added, threads, ends)
+            if sources == NULL or groups == NULL:
+                raise MemoryError
+            total = _open_all(held, sources)
+            threads = self._threads_for(total, num_threads)
+            with nogil:
+                n_groups = _make_groups(sources, n_texts, self.bytes_per_thread, groups)
+            self._encode_groups(sources, groups, n_groups, special, added, threads, ends)
             np.cumsum(offsets, out=offsets)
             values = _empty(offsets[n_texts])
-            _gather_groups(groups, n_groups, <uint32_t*>cnp.PyArray_DATA(values))
+            out = <uint32_t*>cnp.PyArray_DATA(values)
+            with nogil:
+                _gather_groups(groups, n_groups, out)
             return values, offsets
         finally:
-            for i in range(n_groups):
-                free(groups[i].ids.data)
+            with nogil:
+                for i in range(n_groups):
+                    free(groups[i].ids.data)
+                for i in range(n_texts if sources != NULL else 0):
+                    source_close(sources + i)
             free(groups)
+            free(sources)
 
-    cdef int _encode_groups(self, list held, Group* groups, size_t n_groups, bint special,
-                            bint added, int threads, int64_t* counts) except -1:
-        cdef size_t n_texts = len(held), i
-        cdef const uint8_t** bytes = <const uint8_t**>malloc((n_texts + 1) * sizeof(void*))
-        cdef size_t* sizes = <size_t*>malloc((n_texts + 1) * sizeof(size_t))
+    cdef int _encode_groups(self, const Source* sources, Group* groups, size_t n_groups,
+                            bint special, bint added, int threads, int64_t* counts) except -1:
         cdef Cache* cache = self.model.acquire_cache()
         cdef Tally tally
-        cdef int status = OUT_OF_MEMORY
+        cdef int status
         memset(&tally, 0, sizeof(Tally))
         try:
-            if bytes != NULL and sizes != NULL:
-                for i in range(n_texts):
-                    bytes[i] = (<Utf8>held[i]).bytes
-                    sizes[i] = (<Utf8>held[i]).size
-                with nogil:
-                    status = self._encode_all(cache, bytes, sizes, groups, n_groups, special,
-                                              added, threads, counts, &tally)
-            return _raise_status(status)
+            with nogil:
+                status = self._encode_all(cache, sources, groups, n_groups, special, added,
+                                          threads, counts, &tally)
+            return raise_status(status)
         finally:
-            free(bytes)
-            free(sizes)
             self.model.release_cache(cache, &tally)
 
-    cdef int _encode_all(self, Cache* cache, const uint8_t** bytes, const size_t* sizes,
-                         Group* groups, size_t n_groups, bint special, bint added, int threads,
+    cdef int _encode_all(self, Cache* cache, const Source* sources, Group* groups,
+                         size_t n_groups, bint special, bint added, int threads,
                          int64_t* counts, Tally* tally) noexcept nogil:
         """Groups of one long text use all threads for it; the others one thread each."""
         cdef Py_ssize_t first = 0, last, g, n = n_groups
@@ -366,22 +321,22 @@ cdef class Engine:
         cdef bint parallel
         while first < n and status == 0:
             last = first
-            while last < n and last - first < 64 * threads and not _is_long(groups + last, sizes):
+            while last < n and last - first < 64 * threads and not _is_long(groups + last, sources):
                 last += 1
             if last == first:
-                self._encode_group(cache, bytes, sizes, groups + first, special, added, threads,
+                self._encode_group(cache, sources, groups + first, special, added, threads,
                                    True, counts)
                 last = first + 1
             else:
                 parallel = threads > 1 and tk_cas64(&parallel_calls, 0, 1)
                 if parallel:
                     for g in prange(first, last, schedule="dynamic", num_threads=threads):
-                        self._encode_group(cache, bytes, sizes, groups + g, special, added, 1,
+                        self._encode_group(cache, sources, groups + g, special, added, 1,
                                            False, counts)
                     tk_store_release64(&parallel_calls, 0)
                 else:
                     for g in range(first, last):
-                        self._encode_group(cache, bytes, sizes, groups + g, special, added, 1,
+                        self._encode_group(cache, sources, groups + g, special, added, 1,
                                            False, counts)
             for g in range(first, last):
                 status = groups[g].status if groups[g].status else status
@@ -389,19 +344,19 @@ cdef class Engine:
                 tally.misses += groups[g].tally.misses
             first = last
             if status == 0 and first < n:
-                status = _check_signals()
+                status = check_signals()
         return status
 
-    cdef void _encode_group(self, Cache* cache, const uint8_t** bytes, const size_t* sizes,
-                            Group* group, bint special, bint added, int threads,
-                            bint interruptible, int64_t* counts) noexcept nogil:
+    cdef void _encode_group(self, Cache* cache, const Source* sources, Group* group,
+                            bint special, bint added, int threads, bint interruptible,
+                            int64_t* counts) noexcept nogil:
         cdef Job job
         cdef size_t i, n
         cdef Ids* ids = &group.ids
         for i in range(group.first, group.last):
             job_init(&job)
-            group.status = self._encode_text(cache, bytes[i], sizes[i], added, threads,
-                                             interruptible, &job, &group.tally)
+            group.status = self._encode_text(cache, sources + i, added, threads, interruptible,
+                                             &job, &group.tally)
             n = job_n_ids(&job) + (self.prefix.size + self.suffix.size if special else 0)
             if group.status == 0:
                 group.status = ids_reserve(ids, n)
@@ -419,45 +374,61 @@ cdef class Engine:
 
     # ----------------------------------------------------------------- offsets
 
-    def encode_ranges(self, text, bint added):
-        """The ids of one text and the bytes of it that each stands for, on one thread.
+    def encode_offsets(self, text, bint added):
+        """The ids of one text and where in it each comes from, on one thread.
 
         Returns:
-            (ids uint32[n], ranges int64[n, 2], is_added bool[n]): byte ranges of the text's
-            UTF-8, widened to whole characters, and which ids are added tokens found in it;
-            nothing of the post-processor.
+            (ids uint32[n], offsets int64[n, 2], is_added bool[n]): offsets in characters, and
+            which ids are added tokens found in the text; nothing of the post-processor.
 
         Raises:
             EncodeTypeError: not a str, or not expressible in UTF-8.
         """
-        cdef Utf8 utf8 = Utf8(text)
+        cdef Source source
         cdef Job job
         cdef Tally tally
         cdef int status
-        cdef cnp.ndarray ids, ranges, is_added
-        cdef Cache* cache = self.model.acquire_cache()
+        cdef cnp.ndarray ids, offsets, is_added
+        cdef uint32_t* id_data
+        cdef int64_t* offset_data
+        cdef uint8_t* added_data
+        cdef Cache* cache
+        source_open(text, &source)
+        cache = self.model.acquire_cache()
         job_init(&job)
         memset(&tally, 0, sizeof(Tally))
         try:
             with nogil:
-                status = self.preparer.prepare(utf8.bytes, utf8.size, added, True, &job.prepared)
-                if status == 0:
-                    status = job_plan(&job, SERIAL_UNIT_BYTES)
-                if status == 0:
-                    status = self._find_pieces(&job, 1)
-                if status == 0:
-                    status = self._encode_units(cache, &job, 1, True, &tally)
-            _raise_status(status)
+                status = self._encode_with_alignment(cache, &source, added, &job, &tally)
+            raise_status(status)
             ids = _empty(job_n_ids(&job))
-            ranges = np.empty((len(ids), 2), dtype=np.int64)
+            offsets = np.empty((len(ids), 2), dtype=np.int64)
             is_added = np.zeros(len(ids), dtype=np.bool_)
-            job_gather(&job, <uint32_t*>cnp.PyArray_DATA(ids))
-            locate(self.model, &job, <const uint32_t*>cnp.PyArray_DATA(ids),
-                   <int64_t*>cnp.PyArray_DATA(ranges), <uint8_t*>cnp.PyArray_DATA(is_added))
-            return ids, ranges, is_added
+            id_data = <uint32_t*>cnp.PyArray_DATA(ids)
+            offset_data = <int64_t*>cnp.PyArray_DATA(offsets)
+            added_data = <uint8_t*>cnp.PyArray_DATA(is_added)
+            with nogil:
+                job_gather(&job, id_data)
+                locate(self.model.vocabulary, self.model.ignore_merges, &job, id_data,
+                       offset_data, added_data)
+                if source.owned != NULL:        # not ASCII
+                    to_characters(source.bytes, offset_data, job_n_ids(&job))
+            return ids, offsets, is_added
         finally:
-            job_free(&job)
+            _dispose(&job, &source)
             self.model.release_cache(cache, &tally)
+
+    cdef int _encode_with_alignment(self, Cache* cache, const Source* source, bint added,
+                                    Job* job, Tally* tally) noexcept nogil:
+        cdef int status = self.preparer.prepare(source.bytes, source.size, added, True,
+                                                &job.prepared)
+        if status == 0:
+            status = job_plan(job, SERIAL_UNIT_BYTES)
+        if status == 0:
+            status = self._find_pieces(job, 1)
+        if status == 0:
+            status = self._encode_units(cache, job, 1, True, tally)
+        return status
 
 
 # --------------------------------------------------------------------- helpers
@@ -473,46 +444,65 @@ cdef int _fill(Ids* ids, values) except -1:
     return 0
 
 
+cdef void _dispose(Job* job, Source* source) noexcept:
+    """Free what a text took, which for a long one is milliseconds of giving back pages."""
+    if source.size < LONG_TEXT_BYTES:
+        job_free(job)
+        source_close(source)
+    else:
+        with nogil:
+            job_free(job)
+            source_close(source)
+
+
 cdef cnp.ndarray _empty(size_t n):
     cdef cnp.npy_intp length = n
     return cnp.PyArray_EMPTY(1, &length, cnp.NPY_UINT32, 0)
 
 
-cdef list _utf8_of_all(texts):
-    cdef list held = []
+cdef list _listed(texts):
     if isinstance(texts, (str, bytes)):
         raise EncodeTypeError(f"texts must be a sequence of str, not {type(texts).__name__}")
-    for index, text in enumerate(texts):
+    return list(texts)
+
+
+cdef size_t _open_all(list texts, Source* sources) except? 0:
+    """The UTF-8 of each text; how many bytes in all."""
+    cdef size_t total = 0, i
+    for i in range(<size_t>len(texts)):
         try:
-            held.append(Utf8(text))
+            source_open(texts[i], sources + i)
         except EncodeTypeError as error:
-            raise EncodeTypeError(f"texts[{index}]: {error}") from None
-    return held
+            raise EncodeTypeError(f"texts[{i}]: {error}") from None
+        total += sources[i].size
+        if i % TEXTS_WITH_GIL == TEXTS_WITH_GIL - 1:
+            with nogil:
+                pass
+    return total
 
 
-cdef Group* _groups_of(list held, size_t group_bytes, size_t* n_groups) except NULL:
-    """Cut a batch into groups of some group_bytes; a long text is a group of its own."""
-    cdef size_t n_texts = len(held), n = 0, used = 0, i, size
-    cdef Group* groups = <Group*>calloc(n_texts + 1, sizeof(Group))
+cdef size_t _make_groups(const Source* sources, size_t n_texts, size_t group_bytes,
+                         Group* groups) noexcept nogil:
+    """Cut a batch into groups of some group_bytes; how many.
+
+    A long text is a group of its own. `groups` holds zeros, and has room for each text.
+    """
+    cdef size_t n = 0, used = 0, i
     cdef bint alone, was_alone = True
-    if groups == NULL:
-        raise MemoryError
     for i in range(n_texts):
-        size = (<Utf8>held[i]).size
-        alone = size >= LONG_TEXT_BYTES
+        alone = sources[i].size >= LONG_TEXT_BYTES
         if alone or was_alone or used >= group_bytes:
             groups[n].first = i
             n += 1
             used = 0
         groups[n - 1].last = i + 1
         was_alone = alone
-        used += size + 64       # a text costs something however short
-    n_groups[0] = n
-    return groups
+        used += sources[i].size + 64        # a text costs something however short
+    return n
 
 
-cdef inline bint _is_long(const Group* group, const size_t* sizes) noexcept nogil:
-    return sizes[group.first] >= LONG_TEXT_BYTES
+cdef inline bint _is_long(const Group* group, const Source* sources) noexcept nogil:
+    return sources[group.first].size >= LONG_TEXT_BYTES
 
 
 cdef void _gather_groups(const Group* groups, size_t n_groups, uint32_t* out) noexcept nogil:

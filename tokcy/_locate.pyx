@@ -13,7 +13,6 @@ some bytes are one UTF-8 byte long and others two (rules M5(c), F3).
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from tokcy._bitmap cimport is_set, next_set
-from tokcy._bpe cimport Bpe
 from tokcy._job cimport Job
 from tokcy._prepare cimport Prepared, Span
 from tokcy._vocab cimport Vocabulary
@@ -23,8 +22,8 @@ cdef struct Walker:         # a byte of the text, and where it is in the byte-le
     size_t mapped
 
 
-cdef void locate(Bpe model, const Job* job, const uint32_t* ids, int64_t* ranges,
-                 uint8_t* is_added) noexcept nogil:
+cdef void locate(Vocabulary vocabulary, bint ignore_merges, const Job* job,
+                 const uint32_t* ids, int64_t* ranges, uint8_t* is_added) noexcept nogil:
     """Of each id of an encoded job: its raw byte range, and whether it is an added token.
 
     ranges has room for [n][2]; is_added for [n], and holds zeros.
@@ -43,9 +42,27 @@ cdef void locate(Bpe model, const Job* job, const uint32_t* ids, int64_t* ranges
         while at < span.end:
             end = next_set(job.starts, at + 1, span.end)
             if job.text.skips == NULL or not is_set(job.text.skips, at):
-                n += _locate_piece(model.vocabulary, model.ignore_merges, job, at, end,
-                                   ids + n, ranges + 2 * n)
+                n += _locate_piece(vocabulary, ignore_merges, job, at, end, ids + n,
+                                   ranges + 2 * n)
             at = end
+
+
+cdef void to_characters(const uint8_t* raw, int64_t* ranges, size_t n) noexcept nogil:
+    """Turn n byte ranges of a text into ranges of its characters, in place (rule F1).
+
+    Every end is on a character's edge. Ends mostly rise, so the way from one to the next is
+    short.
+    """
+    cdef int64_t at = 0, character = 0
+    cdef size_t i
+    for i in range(2 * n):
+        while at < ranges[i]:
+            character += not _continues(raw[at])
+            at += 1
+        while at > ranges[i]:
+            at -= 1
+            character -= not _continues(raw[at])
+        ranges[i] = character
 
 
 cdef size_t _locate_piece(Vocabulary vocabulary, bint ignore_merges, const Job* job,

@@ -35,4 +35,4 @@ cdef class MergeTable:
     cdef size_t _link_symbols(self, const uint8_t* piece, size_t size,
                               Symbol* symbols) noexcept nogil
     cdef size_t _fill_heap(self, const Symbol* symbols, size_t n, uint64_t* heap) noexcept nogil
-    cdef void _drain_heap(self, Symbol* symbols, uint64_t* heap, size_t n_heap) noexcept nogil
+    cdef int _drain_heap(self, Symbol* symbols, uint64_t* heap, size_t n_heap) noexcept nogil

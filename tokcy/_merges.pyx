@@ -13,12 +13,14 @@ from libc.stdlib cimport calloc, free, malloc
 
 from tokcy._bitmap cimport is_set, set_bit
 from tokcy._platform cimport tk_alloc_table, tk_unlikely
+from tokcy._status cimport INTERRUPTED, check_signals
 from tokcy._vocab cimport Vocabulary
 
 cdef enum:
     # Most pairs asked for have no merge. A filter of 256 KB, which stays in L2, answers for 87%
     # of those without touching the table of 16 MB (Llama-3): 7-10% on unseen text.
     FILTER_BITS = 21
+    STEPS_BETWEEN_LOOKS = 1 << 18   # at signals: some 50 ms
     SCAN_BYTES = 48         # up to here a scan for the lowest rank beats a heap
 
 cdef uint64_t NO_PAIR = 0xFFFFFFFFFFFFFFFFULL
@@ -94,7 +96,7 @@ cdef class MergeTable:
     # ----------------------------------------------------------------- merging
 
     cdef int64_t merge(self, const uint8_t* piece, size_t size, uint32_t* out) noexcept nogil:
-        """The ids of a piece by merging alone; their number, or -1 without memory."""
+        """The ids of a piece by merging alone; their number, or a status below 0."""
         if size <= SCAN_BYTES:
             return self._merge_by_scan(piece, size, out)
         return self._merge_by_heap(piece, size, out)
@@ -169,23 +171,24 @@ cdef class MergeTable:
         """
         cdef Symbol* symbols = <Symbol*>malloc((size + 1) * sizeof(Symbol))
         cdef uint64_t* heap = <uint64_t*>malloc((3 * size + 3) * sizeof(uint64_t))
-        cdef size_t n, n_heap
+        cdef size_t n, n_heap, n_out = 0
+        cdef uint32_t at
+        cdef int status
         if symbols == NULL or heap == NULL or size >= END:
             free(symbols)
             free(heap)
             return -1
         n = self._link_symbols(piece, size, symbols)
         n_heap = self._fill_heap(symbols, n, heap)
-        self._drain_heap(symbols, heap, n_heap)
+        status = self._drain_heap(symbols, heap, n_heap)
         free(heap)
-        cdef size_t n_out = 0
-        cdef uint32_t at = 0 if n else END
+        at = 0 if n and status == 0 else END
         while at != END:
             out[n_out] = symbols[at].id
             n_out += 1
             at = symbols[at].after
         free(symbols)
-        return n_out
+        return n_out if status == 0 else status
 
     cdef size_t _link_symbols(self, const uint8_t* piece, size_t size,
                               Symbol* symbols) noexcept nogil:
@@ -216,10 +219,15 @@ cdef class MergeTable:
             _sift_down(heap, n_heap, i)
         return n_heap
 
-    cdef void _drain_heap(self, Symbol* symbols, uint64_t* heap, size_t n_heap) noexcept nogil:
+    cdef int _drain_heap(self, Symbol* symbols, uint64_t* heap, size_t n_heap) noexcept nogil:
+        """Merge; 0, or a status."""
+        cdef size_t steps = 0
         cdef uint64_t top, rank
         cdef uint32_t at, after, before
         while n_heap:
+            steps += 1
+            if steps % STEPS_BETWEEN_LOOKS == 0 and check_signals() != 0:
+                return INTERRUPTED
             top = heap[0]
             n_heap -= 1
             heap[0] = heap[n_heap]
@@ -243,6 +251,7 @@ cdef class MergeTable:
             if before != END:
                 rank = self._rank(symbols[before].id, symbols[at].id)
                 n_heap = _push(heap, n_heap, rank, before)
+        return 0
 
 
 # --------------------------------------------------------------------- hashing

@@ -7,21 +7,22 @@
 #ifndef TOKCY_OPENMP_H
 #define TOKCY_OPENMP_H
 
+#ifdef _OPENMP
+#include <omp.h>
+/* Without a call that must be resolved, linkers leave the runtime out of this module. */
+static int tk_omp_threads(void) { return omp_get_max_threads(); }
+#else
+static int tk_omp_threads(void) { return 0; }
+#endif
+
 #if defined(_OPENMP) && !defined(_MSC_VER) && \
     (_OPENMP >= 201811 || (defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 9))
-#include <omp.h>
 #pragma weak omp_pause_resource_all /* an older runtime may be loaded */
 static int tk_omp_pause(void) {
     return omp_pause_resource_all ? omp_pause_resource_all(omp_pause_soft) : -1;
 }
 #else
 static int tk_omp_pause(void) { return -1; }
-#endif
-
-#if defined(_OPENMP)
-#define TK_OMP_ENABLED 1
-#else
-#define TK_OMP_ENABLED 0
 #endif
 
 #endif /* TOKCY_OPENMP_H */

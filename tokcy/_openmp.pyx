@@ -2,13 +2,13 @@
 """The compiled half of `tokcy.threads`: what only the OpenMP runtime knows."""
 
 cdef extern from "_openmp.h":
+    int tk_omp_threads()
     int tk_omp_pause()
-    int TK_OMP_ENABLED
 
 
 def enabled():
     """Whether this package was built with OpenMP."""
-    return bool(TK_OMP_ENABLED)
+    return tk_omp_threads() > 0
 
 
 def pause():

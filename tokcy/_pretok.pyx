@@ -30,11 +30,10 @@ from tokcy._bitmap cimport (
     set_bit,
 )
 from tokcy._platform cimport tk_ctz64
+from tokcy._status cimport check_signals, raise_status
 
+from tokcy.errors import SettingError
 from tokcy.pattern import split as _split
-
-cdef extern from "Python.h":
-    int PyErr_CheckSignals() noexcept
 
 cdef enum:
     ISOLATED = 0
@@ -61,8 +60,18 @@ cdef enum:
     DEFAULT_UNIT = 32768
     SUPER_BLOCK = 4194304   # bytes between two looks at pending signals
 
+def _wanted_simd(str setting):
+    """The variant that a value of TOKCY_SIMD means: the best one unless it names another."""
+    cdef bytes name = b"scalar" if setting == "off" else setting.encode()
+    cdef const tk_simd_ops* found = tk_find_simd(name)
+    if found == NULL:
+        known = [v for v in ("scalar", "avx2", "avx512") if tk_find_simd(v.encode()) != NULL]
+        raise SettingError(f"TOKCY_SIMD must be off or one of {', '.join(known)}, not {setting!r}")
+    return found.name.decode()
+
+
 # The variant of the wide steps in use.
-SIMD = "scalar" if os.environ.get("TOKCY_SIMD") == "off" else tk_find_simd(b"").name.decode()
+SIMD = _wanted_simd(os.environ.get("TOKCY_SIMD", ""))
 
 
 cdef struct Scan:
@@ -376,12 +385,6 @@ cdef int scan_parallel(const Scan* scan, size_t begin, size_t end, size_t* row, 
     return 0
 
 
-cdef int check_signals() noexcept nogil:
-    """-2, with the exception set, where a signal handler has raised one."""
-    with gil:
-        return -2 if PyErr_CheckSignals() else 0
-
-
 cdef int scan_by_transducer(const Scan* scan, int num_threads, size_t unit) noexcept nogil:
     cdef size_t at = 0, end, row = scan.stage.start
     cdef int status = 0
@@ -679,12 +682,6 @@ cdef class PreTokenizer:
         finally:
             free(bits)
         return found
-
-
-cdef int raise_status(int status) except -1:
-    if status == -1:
-        raise MemoryError
-    return -1 if status else 0  # -2: the exception of the signal handler is set already
 
 
 cdef void* data_of(array) except? NULL:

@@ -16,8 +16,9 @@ from tokcy._pretok import PreTokenizer
 from tokcy._vocab import Vocabulary, token_text_to_bytes
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
-from tokcy.offsets import SpaceTrimmer, to_characters
+from tokcy.offsets import SpaceTrimmer
 from tokcy.spec import AddedToken, NativePlan
+from tokcy.threads import resolve_num_threads
 
 __all__ = ["NativeBackend"]
 
@@ -32,7 +33,9 @@ class NativeBackend:
 
         Raises:
             ModelFileError: a merge names a token that the vocabulary lacks.
+            SettingError: the environment asks for no number of threads.
         """
+        resolve_num_threads(None)  # now, and not with the first text that is long enough
         vocabulary = Vocabulary(plan.vocab, plan.merges, source)
         post = plan.post_processor
         self._engine = Engine(
@@ -94,8 +97,7 @@ class NativeBackend:
     ) -> tuple[Ids, Offsets]:
         if not allow_special:
             self._refuse_control_ids(text)
-        ids, ranges, is_added = self._engine.encode_ranges(text, allow_special)
-        offsets = to_characters(text, ranges)
+        ids, offsets, is_added = self._engine.encode_offsets(text, allow_special)
         if self._post.trim_offsets and len(ids):
             offsets = self._trimmer.trim(text, ids, offsets, is_added)
         if add_special_tokens:

@@ -1,30 +1,13 @@
-"""Character offsets as Hugging Face gives them, from byte ranges of the text."""
+"""Offsets without spaces, as Hugging Face's ByteLevel post-processor gives them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SpaceTrimmer", "to_characters"]
+__all__ = ["SpaceTrimmer"]
 
 _BYTE_LEVEL_SPACE = "Ġ"
-
-
-def to_characters(text: str, ranges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Turn byte ranges of the UTF-8 of ``text`` into ranges of its characters (rule F1).
-
-    Args:
-        ranges: int64[n, 2], each end on a character's edge.
-
-    Returns:
-        int64[n, 2], indices into ``text``.
-    """
-    if text.isascii():
-        return ranges
-    utf8 = np.frombuffer(text.encode(), dtype=np.uint8)
-    characters_before = np.zeros(len(utf8) + 1, dtype=np.int64)
-    np.cumsum((utf8 & 0xC0) != 0x80, out=characters_before[1:])
-    return characters_before[ranges]
 
 
 class SpaceTrimmer:

@@ -1,0 +1,9 @@
+"""How code without the GIL says that it cannot go on, and looks whether it should."""
+
+cdef enum:
+    OUT_OF_MEMORY = -1
+    INTERRUPTED = -2        # a signal handler has raised; the exception is set
+
+
+cdef int check_signals() noexcept nogil
+cdef int raise_status(int status) except -1
