@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,6 +74,9 @@ def test_pad_refuses() -> None:
         batch.pad(-1, dtype=np.uint32)
     with pytest.raises(TypeError, match="integer dtype"):
         batch.pad(0, dtype=np.float32)
+    for any_batch in (batch, make([])):
+        with pytest.raises(ValueError, match="length must be at least 0, not -1"):
+            any_batch.pad(0, length=-1)
     with pytest.raises(ValueError, match="side"):
         batch.pad(0, side="middle")  # type: ignore[arg-type]
 
@@ -91,6 +95,36 @@ def test_index_errors() -> None:
 def test_refuses_offsets_that_do_not_fit(offsets: list[int]) -> None:
     with pytest.raises(ValueError, match="offsets"):
         TokenBatch(np.arange(3, dtype=np.uint32), np.array(offsets, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("values", "number"),
+    [([1, -1], -1), ([1, 2**32], 2**32), ([1, 2**64], 2**64), ([-1, 2**63], -1)],
+)
+def test_refuses_values_that_would_wrap(values: list[int], number: int) -> None:
+    message = f"values must be from 0 to {2**32 - 1}, not {number}"
+    with pytest.raises(ValueError, match=message):
+        TokenBatch(values, [0, 2])
+
+
+@pytest.mark.parametrize("wrong", [[1.0, 2.0], ["1", "2"], [None, 1], [[1], [2]], 5])
+def test_refuses_what_is_no_sequence_of_integers(wrong: Any) -> None:
+    for array in (wrong, np.array(wrong)):
+        with pytest.raises(TypeError, match="values must be"):
+            TokenBatch(array, [0, 2])
+        with pytest.raises(TypeError, match="offsets must be"):
+            TokenBatch([1, 2], array)
+
+
+def test_takes_any_integers() -> None:
+    expected = make([[1], [2]])
+    for values in ([1, 2], np.array([1, 2]), np.array([1, 2], dtype=object)):
+        batch = TokenBatch(values, [0, 1, 2])
+        assert batch == expected
+        assert batch.values.dtype == np.uint32
+        assert batch.offsets.dtype == np.int64
+    assert TokenBatch([], [0]) == make([])
+    assert TokenBatch([2**32 - 1], np.array([0, 1], dtype=np.uint8)).to_list() == [[2**32 - 1]]
 
 
 def test_views_share_memory() -> None:

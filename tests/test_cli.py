@@ -118,6 +118,14 @@ def test_npy(model: Path, hf: tokenizers.Tokenizer, tmp_path: Path) -> None:
     assert err == "tokcy: error: .npy holds the ids of one input\n"
 
 
+@pytest.mark.parametrize("suffix", [".NPY", ".Json"])
+def test_the_case_of_a_suffix_does_not_matter(model: Path, tmp_path: Path, suffix: str) -> None:
+    output = tmp_path / f"ids{suffix}"
+    run("encode", model, "--text", TEXT, "-o", output)
+    form = suffix[1:].lower()
+    assert output.read_bytes() == run("encode", model, "--text", TEXT, "--format", form)[0]
+
+
 def test_an_output_file_is_whole_or_untouched(model: Path, tmp_path: Path) -> None:
     output = tmp_path / "ids.txt"
     run("encode", model, tmp_path / "missing.txt", "-o", output, code=1)
@@ -228,12 +236,91 @@ def test_errors_are_one_line_and_code_1(model: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{}", encoding="utf-8")
     assert "broken.json" in one_line_error("encode", tmp_path / "broken.json", "--text", "x")
     assert "stdin: no token ids" in one_line_error("decode", model, stdin=b"1 2 three")
-    assert "--ids: no token ids" in one_line_error("decode", model, "--ids", str(10**30))
-    assert "-1" in one_line_error("decode", model, "--ids=-1")
+    for number in ("-1", str(2**32), str(10**30), "9" * 5000):
+        error = one_line_error("decode", model, f"--ids={number}")
+        shown = number[: cli.MAX_DIGITS]
+        assert f"--ids: no token ids: {shown} is not between 0 and 2**32 - 1" in error
+    for word in ("1_000", "+1", "1.5", "--1", "-", "٣"):
+        error = one_line_error("decode", model, stdin=word.encode())
+        assert "stdin: no token ids: " in error
+        assert error.endswith("is no integer\n")
     floats = io.BytesIO()
     np.save(floats, np.zeros(3))
     assert "float64" in one_line_error("decode", model, stdin=floats.getvalue())
     assert "stdin: no token ids" in one_line_error("decode", model, stdin=floats.getvalue()[:20])
+
+
+def test_empty_names_and_folders(model: Path) -> None:
+    assert "the name of the model is empty" in one_line_error("encode", "", "--text", "x")
+    for command in ("encode", "decode", "count"):
+        assert one_line_error(command, model, model) == f"tokcy: error: {model} is a folder\n"
+
+
+def test_a_bad_setting_is_code_2(model: Path) -> None:
+    setting = {"TOKCY_NUM_THREADS": "abc"}
+    for arguments in (["info"], ["info", model], ["count", model, "--text", "x"]):
+        out, err = run(*arguments, environment=setting, code=2)
+        assert out == b""
+        assert err == ("tokcy: error: TOKCY_NUM_THREADS must be a positive integer, not 'abc'\n")
+
+
+def run_in_shell(command: str, model: Path) -> tuple[int, bytes, str]:
+    done = subprocess.run(
+        ["sh", "-c", command, "sh", sys.executable, model], capture_output=True, timeout=120
+    )
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX only")
+@pytest.mark.parametrize(
+    ("command", "closed"),
+    [
+        ('encode "$2" --text x >&-', "stdout"),
+        ('encode "$2" --text x --format npy >&-', "stdout"),
+        ('decode "$2" --ids 5 >&-', "stdout"),
+        ('count "$2" --text x >&-', "stdout"),
+        ("info >&-", "stdout"),
+        ('encode "$2" <&-', "stdin"),
+        ('decode "$2" <&-', "stdin"),
+    ],
+)
+def test_closed_streams_are_one_line_and_code_1(model: Path, command: str, closed: str) -> None:
+    expected = (1, b"", f"tokcy: error: {closed} is closed\n")
+    assert run_in_shell(f'"$1" -m tokcy {command}', model) == expected
+    assert run_in_shell(f'"$1" -m tokcy {command} 2>&-', model) == (1, b"", "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX only")
+def test_without_stderr_errors_do_not_go_to_stdout(model: Path) -> None:
+    assert run_in_shell('"$1" -m tokcy encode "$2" missing 2>&-', model) == (1, b"", "")
+    command = '"$1" -m tokcy encode "$2" --text x --threads 0 2>&-'
+    assert run_in_shell(command, model) == (2, b"", "")
+
+
+def test_messages_of_others_are_not_shown_twice() -> None:
+    code = (
+        "import logging, sys; from tokcy import cli; sys.argv = ['tokcy', 'info'];"
+        "hub = logging.getLogger('hub'); hub.addHandler(logging.StreamHandler());"
+        "cli.main(); cli.main(); hub.warning('slow down');"
+        "logging.getLogger('tokcy').warning('more slowly')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120)
+    assert done.stderr.decode().splitlines() == ["slow down", "tokcy: more slowly"]
+
+
+@pytest.mark.parametrize("missing", ["text", "model"])
+def test_the_demonstration_needs_a_text_and_a_model(
+    model: Path, tmp_path: Path, missing: str
+) -> None:
+    text = tmp_path / "text"
+    text.write_text("" if missing == "text" else TEXT, encoding="utf-8")
+    chosen = tmp_path / "gone.json" if missing == "model" else model
+    message = f"{text} is empty" if missing == "text" else f"there is no file {chosen}"
+    done = subprocess.run(
+        [sys.executable, "-m", "tokcy.demo", text, chosen], capture_output=True, timeout=120
+    )
+    assert done.returncode == 1
+    assert (done.stdout, done.stderr.decode()) == (b"", f"demo: error: {message}\n")
 
 
 def test_invalid_utf8_is_named_with_its_place(model: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from tokcy import (
     TokenBatch,
     TokenIdError,
     Tokenizer,
+    loading,
 )
 
 
@@ -154,9 +156,10 @@ def test_truncate(tok: Tokenizer, text: str, limit: int, special: bool, allow: b
     def count(part: str) -> int:
         return tok.count(part, add_special_tokens=special, allow_special=allow)
 
+    limit += count("")
     cut = tok.truncate(text, limit, add_special_tokens=special, allow_special=allow)
     assert text.startswith(cut)
-    assert count(cut) <= limit or cut == ""
+    assert count(cut) <= limit
     if count(text) <= limit:
         assert cut == text
 
@@ -168,8 +171,55 @@ def test_truncate_cuts_behind_a_token(tok: Tokenizer) -> None:
         cut = tok.truncate(text, n, add_special_tokens=False)
         assert cut == (text[: offsets[n - 1, 1]] if n else "")
     assert tok.truncate("🙂" * 5, 1, add_special_tokens=False) in ("", "🙂")
+
+
+@pytest.mark.parametrize("subject", ["tok", "fallback"])
+def test_truncate_refuses_what_no_text_fulfils(
+    subject: str, request: pytest.FixtureRequest
+) -> None:
+    chosen: Tokenizer = request.getfixturevalue(subject)
     with pytest.raises(ValueError, match="max_tokens must be at least 0, not -1"):
-        tok.truncate(text, -1)
+        chosen.truncate("text", -1)
+    for text in ("text", ""):
+        for limit in (0, 1):
+            message = f"max_tokens is {limit}, but an empty text encodes to 2 tokens"
+            with pytest.raises(ValueError, match=message):
+                chosen.truncate(text, limit)
+        assert chosen.truncate(text, 2) == ""
+        assert chosen.truncate(text, 0, add_special_tokens=False) == ""
+
+
+def padding(**changes: Any) -> dict[str, Any]:
+    return {
+        "strategy": "BatchLongest",
+        "direction": "Right",
+        "pad_to_multiple_of": None,
+        "pad_id": 0,
+        "pad_type_id": 0,
+        "pad_token": "!",
+        **changes,
+    }
+
+
+@pytest.mark.parametrize("direction", ["Left", "Right"])
+@pytest.mark.parametrize(
+    "padded", [{}, {"strategy": {"Fixed": 8}}, {"pad_to_multiple_of": 4}], ids=str
+)
+@pytest.mark.parametrize("special", [False, True])
+def test_truncate_of_a_model_that_pads(
+    direction: str, padded: dict[str, Any], special: bool
+) -> None:
+    model = special_model() | {"padding": padding(direction=direction, **padded)}
+    chosen = Tokenizer.from_json(json.dumps(model))
+    assert chosen.backend == "huggingface"
+    text = "~^" * 10
+    assert len(synthetic.load(special_model()).encode(text, add_special_tokens=False)) == len(text)
+    fitting = {
+        chosen.count(text[:n], add_special_tokens=special): text[:n] for n in range(len(text) + 1)
+    }
+    for limit in range(chosen.count("", add_special_tokens=special), 24):
+        longest = fitting[max(n for n in fitting if n <= limit)]
+        assert chosen.truncate(text, limit, add_special_tokens=special) == longest
 
 
 def test_str_subclasses(tok: Tokenizer) -> None:
@@ -206,13 +256,24 @@ def test_lone_surrogates_and_bare_batches(subject: str, request: pytest.FixtureR
             chosen.encode_batch(batch)
 
 
+@pytest.mark.parametrize("subject", ["tok", "fallback"])
 @pytest.mark.parametrize("threads", [0, -3])
-def test_bad_thread_numbers(tok: Tokenizer, threads: int) -> None:
+def test_bad_thread_numbers(subject: str, threads: int, request: pytest.FixtureRequest) -> None:
+    chosen: Tokenizer = request.getfixturevalue(subject)
+    calls: list[Callable[..., Any]] = [chosen.encode, chosen.count]
+    batch_calls: list[Callable[..., Any]] = [chosen.encode_batch, chosen.count_batch]
     for text in ("short", "long " * 100_000):
-        with pytest.raises(ValueError, match="num_threads must be at least 1"):
-            tok.encode(text, num_threads=threads)
-    with pytest.raises(TypeError):
-        tok.encode("a", num_threads="2")  # type: ignore[arg-type]
+        for call in (*calls, *batch_calls):
+            given_text = text if call in calls else [text]
+            with pytest.raises(ValueError, match="num_threads must be at least 1"):
+                call(given_text, num_threads=threads)
+    others: list[Any] = ["2", 1.0, True]
+    for number in others:
+        with pytest.raises(TypeError):
+            chosen.encode("a", num_threads=number)
+        with pytest.raises(TypeError):
+            chosen.encode_batch(["a"], num_threads=number)
+    assert chosen.encode("a", num_threads=np.int64(1)).tolist() == chosen.encode("a").tolist()
 
 
 @pytest.mark.parametrize("subject", ["tok", "fallback"])
@@ -227,6 +288,8 @@ def test_kinds_of_ids(subject: str, request: pytest.FixtureRequest) -> None:
         ids.astype(np.uint16),
         np.repeat(ids, 2)[::2],
         ids.astype(">i4"),
+        ids.astype(object),
+        [np.uint64(i) for i in ids],
     ]
     for kind in kinds:
         assert chosen.decode(kind) == text
@@ -236,13 +299,81 @@ def test_kinds_of_ids(subject: str, request: pytest.FixtureRequest) -> None:
     assert chosen.decode([]) == chosen.decode(np.empty(0)) == ""
     assert chosen.decode([True]) == chosen.decode([1])
     assert chosen.decode([2**32 - 1, *ids.tolist(), 10_000_000]) == text
-    for wrong in ([-1], [2**32], [3, -5]):
-        with pytest.raises(TokenIdError, match="is not between 0 and"):
-            chosen.decode(wrong)
-    others: list[Any] = [[1.5], ["1"], 5, [[1, 2]], None, [None]]
+    wrong_ids: list[tuple[list[Any], int]] = [
+        ([-1], -1),
+        ([2**32], 2**32),
+        ([3, -5], -5),
+        ([2**64], 2**64),
+        ([1, -(2**70)], -(2**70)),
+        ([2**63, -1], -1),
+        ([2**63, 1], 2**63),
+    ]
+    for wrong, named in wrong_ids:
+        message = re.escape(f"token id {named} is not between 0 and 2**32 - 1")
+        for decode in (chosen.decode, chosen.decode_bytes):
+            with pytest.raises(TokenIdError, match=message):
+                decode(wrong)
+    others: list[Any] = [
+        [1.5],
+        ["1"],
+        5,
+        [[1, 2]],
+        [[1, 2], [3]],
+        None,
+        [None],
+        [2**64, 1.5],
+        [2**64, "1"],
+        np.array([1.0]),
+        np.array([1, None]),
+        b"12",
+        bytearray(b"12"),
+    ]
     for no_ids in others:
         with pytest.raises(TypeError, match="ids must be"):
             chosen.decode(no_ids)
+
+
+@pytest.mark.parametrize("subject", ["tok", "fallback"])
+def test_ids_of_tokens(subject: str, request: pytest.FixtureRequest) -> None:
+    chosen: Tokenizer = request.getfixturevalue(subject)
+    assert chosen.id_to_token(np.int64(5)) == chosen.id_to_token(5) is not None
+    for outside in (-1, -(2**70), 2**32 - 1, 2**32, 2**32 + 5, 2**70):
+        assert chosen.id_to_token(outside) is None
+    others: list[Any] = [5.0, None, "5", np.float64(5)]
+    for no_id in others:
+        with pytest.raises(TypeError):
+            chosen.id_to_token(no_id)
+
+
+@pytest.mark.parametrize("flag", [0, 1, None, "", "yes", np.True_])
+def test_flags_are_what_python_takes_for_true(
+    tok: Tokenizer, fallback: Tokenizer, flag: Any
+) -> None:
+    text = "one <s> two"
+    ids = tok.encode(text).tolist()
+    for chosen in (tok, fallback):
+        for name in ("add_special_tokens", "allow_special"):
+            given_flag, same = {name: flag}, {name: bool(flag)}
+            expected = chosen.encode(text, **same).tolist()
+            assert chosen.encode(text, **given_flag).tolist() == expected
+            assert chosen.encode_batch([text], **given_flag)[0].tolist() == expected
+            assert chosen.encode_with_offsets(text, **given_flag)[0].tolist() == expected
+            assert chosen.count(text, **given_flag) == len(expected)
+        decoded = chosen.decode(ids, skip_special_tokens=flag)
+        assert decoded == tok.decode(ids, skip_special_tokens=bool(flag))
+        assert chosen.get_vocab(flag) == tok.get_vocab(bool(flag))
+
+
+def test_json_is_text_or_bytes() -> None:
+    content = json.dumps(synthetic.trained_model()).encode()
+    expected = Tokenizer.from_json(content).get_vocab()
+    for same in (content.decode(), bytearray(content), memoryview(content)):
+        assert Tokenizer.from_json(same).get_vocab() == expected
+    others: list[Any] = [5, None, ["{}"], json.loads(content)]
+    for other in others:
+        message = f"text must be str or bytes, not {type(other).__name__}"
+        with pytest.raises(TypeError, match=message):
+            Tokenizer.from_json(other)
 
 
 def test_vocabulary(tok: Tokenizer, fallback: Tokenizer, oracle: tokenizers.Tokenizer) -> None:
@@ -332,10 +463,44 @@ def test_hub_ids(tmp_path: Path) -> None:
     assert len(made.encode("one two")) > 2
     for name, message in (
         ("some/other", "there is no folder 'some/other', and the hub gives no tokenizer.json"),
-        ("no/such/id", "neither a path nor a hub id"),
+        ("some/", "neither a path nor a hub id"),
+        ("nul\0", r"'nul\\x00' is neither a path nor a hub id"),
+        ("x" * 5000, "neither a path nor a hub id"),
     ):
         with pytest.raises(ModelNotFoundError, match=message):
             Tokenizer.from_pretrained(name, cache_dir=tmp_path, local_files_only=True)
+
+
+def test_names_that_can_only_be_paths_do_not_reach_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def download(*arguments: object) -> Path:
+        raise AssertionError(f"asked for {arguments[0]}")
+
+    monkeypatch.setattr(loading, "_download", download)
+    names = [
+        str(tmp_path / "gone"), "./gone", "../gone", ".gone", "~/gone", "~gone", r"gone\model",
+        "no/such/id", "/nul\0", "./" + "x" * 5000,
+    ]  # fmt: skip
+    for name in names:
+        message = re.escape(f"there is no file or folder {name!r}")
+        with pytest.raises(ModelNotFoundError, match=message):
+            Tokenizer.from_pretrained(name)
+    with pytest.raises(AssertionError, match="asked for owner/model"):
+        Tokenizer.from_pretrained("owner/model")
+
+
+def test_names_that_no_file_can_have(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for path in (tmp_path / ("x" * 5000), file / "tokenizer.json"):
+        with pytest.raises(ModelNotFoundError, match=f"there is no file {path}"):
+            Tokenizer.from_file(path)
+    with pytest.raises(ModelNotFoundError, match=r"there is no file 'nul\\x00\.json'"):
+        Tokenizer.from_file("nul\0.json")
+    for read in (Tokenizer.from_file, Tokenizer.from_pretrained):
+        with pytest.raises(ModelNotFoundError, match="the name of the model is empty"):
+            read("")
 
 
 def test_package() -> None:

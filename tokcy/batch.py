@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["TokenBatch"]
+__all__ = ["TokenBatch", "as_integers"]
 
 Ids = NDArray[np.uint32]
 
@@ -35,16 +35,16 @@ class TokenBatch:
     values: Ids
     offsets: NDArray[np.int64]
 
-    def __init__(self, values: Ids, offsets: NDArray[np.int64]) -> None:
+    def __init__(self, values: ArrayLike, offsets: ArrayLike) -> None:
         """Wrap the two arrays; they are copied only if their dtype is another.
 
         Raises:
-            ValueError: ``offsets`` does not rise from 0 to ``len(values)``.
+            TypeError: one of them is no sequence of integers.
+            ValueError: ``offsets`` does not rise from 0 to ``len(values)``, or a value is
+                negative or needs more than 32 bits.
         """
-        self.values = np.ascontiguousarray(values, dtype=np.uint32)
-        self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
-        if self.values.ndim != 1 or self.offsets.ndim != 1:
-            raise ValueError("values and offsets must be one-dimensional")
+        self.values = _exactly(as_integers(values, "values"), np.uint32, "values")
+        self.offsets = _exactly(as_integers(offsets, "offsets"), np.int64, "offsets")
         if len(self.offsets) == 0 or self.offsets[0] != 0 or self.offsets[-1] != len(self.values):
             raise ValueError("offsets must begin with 0 and end with the number of values")
         if np.any(np.diff(self.offsets) < 0):
@@ -132,8 +132,8 @@ class TokenBatch:
             ids and mask, both ``dtype[k, length]``; the mask is 1 at ids and 0 at filling.
 
         Raises:
-            ValueError: a text is longer than ``length``, ``side`` is neither of the two, or
-                an id or ``value`` does not fit in ``dtype``.
+            ValueError: ``length`` is negative or less than a text's, ``side`` is neither of the
+                two, or an id or ``value`` does not fit in ``dtype``.
             TypeError: ``dtype`` is no integer dtype.
         """
         kind = np.dtype(dtype)
@@ -144,6 +144,8 @@ class TokenBatch:
         lengths = self.lengths
         longest = int(lengths.max(initial=0))
         width = longest if length is None else operator.index(length)
+        if width < 0:
+            raise ValueError(f"length must be at least 0, not {width}")
         if longest > width:
             raise ValueError(
                 f"text {int(lengths.argmax())} has {longest} tokens, more than length={width}"
@@ -179,3 +181,48 @@ class TokenBatch:
         """The Arrow C data interface, by which Polars, DuckDB and others take the batch."""
         capsules: tuple[object, object] = self.to_arrow().__arrow_c_array__(requested_schema)
         return capsules
+
+
+def as_integers(items: ArrayLike, name: str) -> NDArray[Any]:
+    """A one-dimensional array of integers, of whatever dtype holds them; object if none does.
+
+    Args:
+        items: an array or sequence; an empty one may be of any dtype.
+        name: what to call it in errors.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    try:
+        array = np.asarray(items)
+    except ValueError:  # a sequence of sequences
+        array = np.empty((0, 0))
+    if array.ndim != 1:
+        raise TypeError(f"{name} must be a sequence of integers, not {type(items).__name__}")
+    if array.size == 0:
+        return array if array.dtype.kind in "iu" else np.empty(0, dtype=np.uint32)
+    if array.dtype.kind in "iub":
+        return array
+    # NumPy makes floats of [2**63, -1], and objects of integers that are larger still.
+    if array.dtype.kind == "f" and not isinstance(items, np.ndarray):
+        array = np.asarray(items, dtype=object)
+    if array.dtype != object:
+        raise TypeError(f"{name} must be integers, not {array.dtype}")
+    return np.array([_integer(item, name) for item in array], dtype=object)
+
+
+def _integer(item: Any, name: str) -> int:
+    try:
+        return operator.index(item)
+    except TypeError:
+        raise TypeError(f"{name} must be integers, not {type(item).__name__}") from None
+
+
+def _exactly(array: NDArray[Any], dtype: type[np.integer[Any]], name: str) -> NDArray[Any]:
+    """The integers as this dtype; ValueError if they do not fit."""
+    if array.dtype != dtype and array.size:
+        limits = np.iinfo(dtype)
+        for number in (int(array.min()), int(array.max())):
+            if not limits.min <= number <= limits.max:
+                raise ValueError(f"{name} must be from {limits.min} to {limits.max}, not {number}")
+    return np.ascontiguousarray(array, dtype=dtype)

@@ -15,33 +15,39 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 import tokcy
 from tokcy import Tokenizer
-from tokcy.errors import TokcyError
+from tokcy.errors import SettingError, TokcyError
 from tokcy.threads import resolve_num_threads
 
 STDIN = "-"
 NPY_MAGIC = b"\x93NUMPY"
 LONG_WORK_BYTES = 10_000_000
 PROGRESS_DELAY = 1.0  # seconds
+MAX_DIGITS = 100  # of an id; Python itself refuses to read thousands
 
 
 class InputError(TokcyError, ValueError):
     """An input file does not hold what the command reads."""
 
 
+class StreamError(TokcyError, OSError):
+    """The shell gave the command no such stream, as with ``>&-``."""
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command with these arguments (those of the process by default)."""
-    logging.basicConfig(format="%(name)s: %(message)s")
+    _log_to_stderr()
     arguments = _parse(argv)
     try:
         arguments.run(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return 0
     except BrokenPipeError:
         # The reader, such as `head`, has what it wanted. Python would complain once more
@@ -50,9 +56,26 @@ def main(argv: list[str] | None = None) -> int:
         return 128 + 13  # as if SIGPIPE had ended it
     except KeyboardInterrupt:
         return 128 + 2
+    except SettingError as error:
+        _usage_error(str(error))
     except (TokcyError, OSError, MemoryError) as error:
-        print(f"tokcy: error: {error or type(error).__name__}", file=sys.stderr)
+        _complain(str(error) or type(error).__name__)
         return 1
+
+
+def _log_to_stderr() -> None:
+    """Show what tokcy logs, unless the process that called `main` sees to that itself.
+
+    Not through the root logger: huggingface_hub has a handler of its own, and one at the root
+    would show its messages a second time.
+    """
+    logger = logging.getLogger("tokcy")
+    handlers = [*logger.handlers, *logging.getLogger().handlers]
+    seen = any(not isinstance(handler, logging.NullHandler) for handler in handlers)
+    if sys.stderr is not None and not seen:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+        logger.addHandler(handler)
 
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:
@@ -134,7 +157,7 @@ def _encode(arguments: argparse.Namespace) -> None:
     kind = _output_format(arguments)
     if kind == "npy" and len(inputs) > 1:
         _usage_error(".npy holds the ids of one input")
-    if kind == "npy" and arguments.output is None and sys.stdout.isatty():
+    if kind == "npy" and arguments.output is None and _stdout().isatty():
         _usage_error("not writing .npy to a terminal: use -o FILE")
     tokenizer = _load(arguments)
     options = _encode_options(arguments)
@@ -150,7 +173,7 @@ def _decode(arguments: argparse.Namespace) -> None:
     tokenizer = _load(arguments)
     with _output(arguments) as output:
         if arguments.ids is not None:
-            sources: Iterator[tuple[str, bytes]] = iter([("--ids", arguments.ids.encode())])
+            sources: Iterator[tuple[str, bytes]] = iter([("--ids", os.fsencode(arguments.ids))])
         else:
             sources = ((name, _read(name)) for name in arguments.files or [STDIN])
         for name, data in sources:
@@ -159,7 +182,7 @@ def _decode(arguments: argparse.Namespace) -> None:
             )
             if kind == "json":
                 text = f"{json.dumps(text)}\n"
-            elif arguments.output is None and sys.stdout.isatty():
+            elif arguments.output is None and _stdout().isatty():
                 text += "\n"  # for the shell's prompt; a pipe gets the text and no more
             output.write(text.encode())
 
@@ -172,13 +195,13 @@ def _count(arguments: argparse.Namespace) -> None:
     total = sum(count for _, count in counts)
     if arguments.json:
         files = [{"input": name, "tokens": count} for name, count in counts]
-        print(json.dumps({"tokens": total, "inputs": files}))
+        _print(json.dumps({"tokens": total, "inputs": files}))
     elif len(counts) == 1:
-        print(total)
+        _print(str(total))
     else:
         width = len(str(total))
         for name, count in [*counts, ("total", total)]:
-            print(f"{count:>{width}} {name}")
+            _print(f"{count:>{width}} {name}")
 
 
 def _info(arguments: argparse.Namespace) -> None:
@@ -194,10 +217,10 @@ def _info(arguments: argparse.Namespace) -> None:
             "added_tokens": len(tokenizer.added_tokens),
         }
     if arguments.json:
-        print(json.dumps(facts))
+        _print(json.dumps(facts))
         return
     for name, value in facts.items():
-        print(f"{name.replace('_', ' ') + ':':17}{value if value is not None else '-'}")
+        _print(f"{name.replace('_', ' ') + ':':17}{value if value is not None else '-'}")
 
 
 def _load(arguments: argparse.Namespace) -> Tokenizer:
@@ -251,7 +274,7 @@ def _progress(total: int) -> Iterator[Callable[[int], object]]:
 
     A single long text is one call, so a second thread keeps the clock going meanwhile.
     """
-    if total < LONG_WORK_BYTES or not sys.stderr.isatty():
+    if total < LONG_WORK_BYTES or sys.stderr is None or not sys.stderr.isatty():
         yield lambda size: None
         return
     from tqdm import tqdm  # comes with tokenizers, through huggingface_hub
@@ -274,7 +297,23 @@ def _progress(total: int) -> Iterator[Callable[[int], object]]:
 
 
 def _read(name: str) -> bytes:
-    return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+    if name != STDIN:
+        if os.path.isdir(name):
+            raise InputError(f"{name} is a folder")
+        return Path(name).read_bytes()
+    if sys.stdin is None:
+        raise StreamError("stdin is closed")
+    return sys.stdin.buffer.read()
+
+
+def _stdout() -> TextIO:
+    if sys.stdout is None:
+        raise StreamError("stdout is closed")
+    return sys.stdout
+
+
+def _print(line: str) -> None:
+    print(line, file=_stdout())
 
 
 def _shown(name: str) -> str:
@@ -282,7 +321,7 @@ def _shown(name: str) -> str:
 
 
 def _output_format(arguments: argparse.Namespace) -> str:
-    suffix = Path(arguments.output or "").suffix[1:]
+    suffix = Path(arguments.output or "").suffix[1:].lower()
     return arguments.format or (suffix if suffix in ("json", "npy") else "plain")
 
 
@@ -301,7 +340,7 @@ def _output(arguments: argparse.Namespace) -> Iterator[BinaryIO]:
         return
     # Not sys.stdout.buffer: with PYTHONUNBUFFERED that is a raw file, which may write a part
     # of what it is given and leave it at that.
-    with open(sys.stdout.fileno(), "wb", closefd=False) as file:
+    with open(_stdout().fileno(), "wb", closefd=False) as file:
         yield file
 
 
@@ -324,11 +363,26 @@ def _parse_ids(data: bytes, name: str) -> NDArray[np.integer[Any]]:
                 raise ValueError(f"an array of {ids.dtype}")
             return ids.ravel()
         words = data.translate(bytes.maketrans(b"[],", b"   ")).split()
-        return np.array([int(word) for word in words], dtype=np.int64)
-    except (ValueError, OverflowError) as error:
+        return np.array([_parse_id(word) for word in words], dtype=np.uint32)
+    except (ValueError, EOFError) as error:
         raise InputError(f"{_shown(name)}: no token ids: {error}") from None
 
 
+def _parse_id(word: bytes) -> int:
+    shown = word[:MAX_DIGITS].decode(errors="backslashreplace")
+    if not word.removeprefix(b"-").isdigit():  # which is stricter than `int`, as with 1_000
+        raise ValueError(f"{shown!r} is no integer")
+    number = int(word) if len(word) <= MAX_DIGITS else -1
+    if not 0 <= number < 2**32:
+        raise ValueError(f"{shown} is not between 0 and 2**32 - 1")
+    return number
+
+
 def _usage_error(message: str) -> NoReturn:
-    print(f"tokcy: error: {message}", file=sys.stderr)
+    _complain(message)
     raise SystemExit(2)
+
+
+def _complain(message: str) -> None:
+    if sys.stderr is not None:  # `print` would take stdout instead
+        print(f"tokcy: error: {message}", file=sys.stderr)

@@ -51,9 +51,16 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def read_text(file: str | None) -> tuple[str, str]:
-    """The text to encode, and what to call it."""
+    """The text to encode, and what to call it.
+
+    Raises:
+        TokcyError: the file is empty.
+    """
     if file is not None:
-        return Path(file).read_bytes().decode(), file
+        text = Path(file).read_bytes().decode()
+        if not text:
+            raise TokcyError(f"{file} is empty")
+        return text, file
     bundled = resources.files("tokcy").joinpath("demo.txt").read_text(encoding="utf-8")
     return bundled, "the bundled text (prose, code, 14 languages, emoji)"
 
@@ -75,8 +82,8 @@ def find_model(named: str | None) -> Path:
 
 def demonstrate(text: str, text_name: str, path: Path) -> int:
     """Load, show, check, measure."""
+    tok, load = timed(lambda: Tokenizer.from_file(path))  # first, as its errors say more
     hf, hf_load = timed(lambda: tokenizers.Tokenizer.from_file(str(path)))
-    tok, load = timed(lambda: Tokenizer.from_file(path))
     heading("Model")
     print(f"  {tok!r}")
     if tok.fallback_reason:

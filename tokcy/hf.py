@@ -17,6 +17,7 @@ from tokenizers import Encoding, Tokenizer
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
 from tokcy.spec import AddedToken
+from tokcy.threads import resolve_num_threads
 
 __all__ = ["HuggingFaceBackend"]
 
@@ -39,8 +40,8 @@ class HuggingFaceBackend:
     """A model file, run by Hugging Face ``tokenizers``.
 
     Truncation and padding that the file sets stay in force, as they do there (rules O5, O6): a
-    batch with padding has texts of one length.  ``num_threads`` is left unused, as Hugging Face
-    has its own thread pool.
+    batch with padding has texts of one length.  ``num_threads`` is checked but left unused, as
+    Hugging Face has its own thread pool.
 
     With ``allow_special=False`` no added token is recognised in the text; what the post-processor
     adds is still added.  Where the model by itself turns part of a text into a control token,
@@ -93,14 +94,14 @@ class HuggingFaceBackend:
     ) -> Ids:
         """uint32[n]; EncodeTypeError if not text, TokcyError if Hugging Face fails on it."""
         _check_text(text)
+        _check_num_threads(num_threads)
         tokenizer = self._tokenizer_for(allow_special)
+        special = bool(add_special_tokens)  # Hugging Face takes nothing else
         with _hugging_face_errors():
             if len(text) < _GIL_FREE_LENGTH:
-                encoding = tokenizer.encode(text, add_special_tokens=add_special_tokens)
+                encoding = tokenizer.encode(text, add_special_tokens=special)
             else:
-                (encoding,) = tokenizer.encode_batch_fast(
-                    [text], add_special_tokens=add_special_tokens
-                )
+                (encoding,) = tokenizer.encode_batch_fast([text], add_special_tokens=special)
         return self._ids(encoding, allow_special)
 
     def encode_batch(
@@ -116,10 +117,11 @@ class HuggingFaceBackend:
         held = list(texts)
         for index, text in enumerate(held):
             _check_text(text, f"texts[{index}]: ")
+        _check_num_threads(num_threads)
+        tokenizer = self._tokenizer_for(allow_special)
+        special = bool(add_special_tokens)
         with _hugging_face_errors():
-            encodings = self._tokenizer_for(allow_special).encode_batch_fast(
-                held, add_special_tokens=add_special_tokens
-            )
+            encodings = tokenizer.encode_batch_fast(held, add_special_tokens=special)
         rows = [self._ids(encoding, allow_special) for encoding in encodings]
         offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         return np.concatenate(rows) if rows else np.empty(0, dtype=np.uint32), offsets
@@ -129,10 +131,10 @@ class HuggingFaceBackend:
     ) -> tuple[Ids, Offsets]:
         """(ids uint32[n], offsets int64[n, 2] in characters); errors as in `encode`."""
         _check_text(text)
+        tokenizer = self._tokenizer_for(allow_special)
+        special = bool(add_special_tokens)
         with _hugging_face_errors():
-            (encoding,) = self._tokenizer_for(allow_special).encode_batch(
-                [text], add_special_tokens=add_special_tokens
-            )
+            (encoding,) = tokenizer.encode_batch([text], add_special_tokens=special)
         ids = self._ids(encoding, allow_special)
         return ids, np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
 
@@ -190,10 +192,9 @@ class HuggingFaceBackend:
 
     def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
         """The text of ids; TokcyError if the file's decoder fails on them."""
+        skip = bool(skip_special_tokens)
         with _hugging_face_errors():  # unlike `decode`, `decode_batch` releases the GIL
-            (text,) = self._tokenizer.decode_batch(
-                [ids.tolist()], skip_special_tokens=skip_special_tokens
-            )
+            (text,) = self._tokenizer.decode_batch([ids.tolist()], skip_special_tokens=skip)
         return text
 
     def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes:
@@ -209,7 +210,7 @@ class HuggingFaceBackend:
         return self._tokenizer.id_to_token(token_id) if 0 <= token_id < 2**32 else None
 
     def get_vocab(self, with_added_tokens: bool) -> dict[str, int]:
-        return self._tokenizer.get_vocab(with_added_tokens=with_added_tokens)
+        return self._tokenizer.get_vocab(with_added_tokens=bool(with_added_tokens))
 
     @property
     def added_tokens(self) -> tuple[AddedToken, ...]:
@@ -247,6 +248,11 @@ def _check_text(text: object, where: str = "") -> None:
             f"{where}text holds the lone surrogate {text[error.start]!r} at index {error.start}, "
             "which UTF-8 cannot express"
         ) from None
+
+
+def _check_num_threads(num_threads: SupportsIndex | None) -> None:
+    if num_threads is not None:
+        resolve_num_threads(num_threads)
 
 
 @contextmanager

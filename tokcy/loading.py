@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 from tokcy.errors import ModelNotFoundError
@@ -13,6 +15,9 @@ TOKENIZER_FILE = "tokenizer.json"
 
 StrPath = str | os.PathLike[str]
 
+#: What the system says of a name that no file has, or can have.
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP)
+
 
 def read_model_file(path: StrPath) -> bytes:
     """The bytes of a model file.
@@ -21,15 +26,16 @@ def read_model_file(path: StrPath) -> bytes:
         ModelNotFoundError: there is no such file.
         OSError: it cannot be read.
     """
+    _refuse_empty(path)
     file = Path(path)
-    if file.is_dir():
+    mode = _mode(file)
+    if mode is None:
+        raise ModelNotFoundError(f"there is no file {_shown(path)}")
+    if stat.S_ISDIR(mode):
         raise ModelNotFoundError(
             f"{file} is a folder; from_pretrained reads {TOKENIZER_FILE} in it"
         )
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        raise ModelNotFoundError(f"there is no file {file}") from None
+    return file.read_bytes()
 
 
 def find_pretrained(
@@ -45,14 +51,46 @@ def find_pretrained(
     Raises:
         ModelNotFoundError: neither leads to one.
     """
+    _refuse_empty(name_or_path)
     path = Path(name_or_path)
-    if path.is_dir():
+    mode = _mode(path)
+    if mode is not None and stat.S_ISDIR(mode):
         if (path / TOKENIZER_FILE).is_file():
             return path / TOKENIZER_FILE
         raise ModelNotFoundError(f"there is no {TOKENIZER_FILE} in the folder {path}")
-    if path.is_file():
+    if mode is not None:
         return path
-    return _download(str(name_or_path), revision, token, cache_dir, local_files_only)
+    name = os.fspath(name_or_path)
+    if _is_no_hub_id(name):
+        raise ModelNotFoundError(f"there is no file or folder {name!r}, nor can it be a hub id")
+    return _download(name, revision, token, cache_dir, local_files_only)
+
+
+def _refuse_empty(path: StrPath) -> None:
+    if os.fspath(path) == "":  # for `Path` that is the current folder
+        raise ModelNotFoundError("the name of the model is empty")
+
+
+def _mode(path: Path) -> int | None:
+    """What kind of file it is, as in ``os.stat``, or None if there is none of that name."""
+    try:
+        return path.stat().st_mode
+    except ValueError:  # the name holds a NUL or a lone surrogate
+        return None
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return None
+        raise
+
+
+def _shown(path: StrPath) -> str:
+    name = os.fspath(path)
+    return name if name.isprintable() else repr(name)
+
+
+def _is_no_hub_id(name: str) -> bool:
+    """Whether it can only be a path; hub ids are ``model`` or ``owner/model``."""
+    return os.path.isabs(name) or name.startswith((".", "~")) or "\\" in name or name.count("/") > 1
 
 
 def _download(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokcy.backend import Backend, CacheInfo, Ids, Offsets
-from tokcy.batch import TokenBatch
+from tokcy.batch import TokenBatch, as_integers
 from tokcy.errors import TokenIdError
 from tokcy.hf import HuggingFaceBackend
 from tokcy.loading import find_pretrained, read_model_file
@@ -78,13 +78,18 @@ class Tokenizer:
         return cls(read_model_file(path), os.fspath(path))
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Tokenizer:
+    def from_json(cls, text: str | bytes | bytearray | memoryview) -> Tokenizer:
         """Load from the content of a ``tokenizer.json``.
 
         Raises:
             ModelFileError: no tokenizer can be made of it.
+            TypeError: neither text nor bytes.
         """
-        return cls(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text))
+        if isinstance(text, str):
+            return cls(text.encode("utf-8", "surrogatepass"))
+        if isinstance(text, bytes | bytearray | memoryview):  # `bytes` takes integers, too
+            return cls(bytes(text))
+        raise TypeError(f"text must be str or bytes, not {type(text).__name__}")
 
     @classmethod
     def from_pretrained(
@@ -222,27 +227,32 @@ class Tokenizer:
         a character or where the cut text by itself needs more ids.
 
         Args:
-            max_tokens: at least 0; includes what the post-processor adds.
+            max_tokens: includes what the post-processor adds, so it must be at least
+                ``count("")``.
 
         Raises:
-            ValueError: ``max_tokens`` is negative.
+            ValueError: ``max_tokens`` is negative, or even the empty text needs more.
         """
         limit = operator.index(max_tokens)
         if limit < 0:
             raise ValueError(f"max_tokens must be at least 0, not {limit}")
-        ids, offsets = self.encode_with_offsets(
-            text, add_special_tokens=False, allow_special=allow_special
-        )
-        keep = max(limit - (self.count("") if add_special_tokens else 0), 0)
-        if len(ids) <= keep:
+        options = {"add_special_tokens": add_special_tokens, "allow_special": allow_special}
+        least = self.count("", **options)
+        if limit < least:
+            raise ValueError(f"max_tokens is {limit}, but an empty text encodes to {least} tokens")
+        ids, offsets = self.encode_with_offsets(text, **options)
+        if len(ids) <= limit:
             return text
-        while keep:
+        offsets = offsets[offsets[:, 1] > 0]  # (0, 0) has what was added: special tokens, padding
+        # Where the text of the tokens from the i-th on begins.
+        begins = np.minimum.accumulate(np.append(offsets[:, 0], len(text))[::-1])[::-1]
+        # Padding, which only a fallback does, may be in `least` and give way to the text.
+        added = least if self._fallback_reason is None else 0
+        for keep in range(min(limit - added, len(offsets)), 0, -1):
             # The next token's text must stay whole: it may share a character with this one.
-            cut = text[: min(offsets[keep - 1, 1], offsets[keep:, 0].min())]
-            n = self.count(cut, add_special_tokens=add_special_tokens, allow_special=allow_special)
-            if n <= limit:
+            cut = text[: min(offsets[keep - 1, 1], begins[keep])]
+            if self.count(cut, **options) <= limit:
                 return cut
-            keep -= 1
         return ""
 
     # ---------------------------------------------------------------- decoding
@@ -279,9 +289,10 @@ class Tokenizer:
         """The id of a token as the model file writes it, or None."""
         return self._backend.token_to_id(token)
 
-    def id_to_token(self, token_id: int) -> str | None:
+    def id_to_token(self, token_id: SupportsIndex) -> str | None:
         """A token as the model file writes it (byte-level characters and all), or None."""
-        return self._backend.id_to_token(token_id)
+        number = operator.index(token_id)
+        return self._backend.id_to_token(number) if 0 <= number < 2**32 else None
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """token → id, a new dict."""
@@ -341,14 +352,10 @@ class Tokenizer:
 
 def _as_ids(ids: ArrayLike) -> Ids:
     """uint32[n] of any integers."""
-    array = np.asarray(ids)
-    if array.ndim != 1:
+    if isinstance(ids, bytes | bytearray):  # NumPy takes only the one for an array of integers
         raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
-    if array.dtype != np.uint32:
-        if array.size == 0:
-            return np.empty(0, dtype=np.uint32)
-        if array.dtype.kind not in "iub":
-            raise TypeError(f"ids must be integers, not {array.dtype}")
+    array = as_integers(ids, "ids")
+    if array.dtype != np.uint32 and array.size:
         lowest, highest = int(array.min()), int(array.max())
         if lowest < 0 or highest >= 2**32:
             wrong = lowest if lowest < 0 else highest
