@@ -60,6 +60,7 @@ cdef enum:
     DEFAULT_UNIT = 32768
     SUPER_BLOCK = 4194304   # bytes between two looks at pending signals
 
+
 def _wanted_simd(str setting):
     """The variant that a value of TOKCY_SIMD means: the best one unless it names another."""
     cdef bytes name = b"scalar" if setting == "off" else setting.encode()
