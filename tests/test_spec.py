@@ -522,3 +522,48 @@ def test_broken_files(model_path: Callable[[str], Any], name: str, message: str)
     with pytest.raises(ModelFileError) as caught:
         read_tokenizer_json(path.read_bytes(), source=str(path))
     assert str(caught.value) == f"{path}: {message}"
+
+
+REPEATED = {
+    "an added token has the field 'content' more than once": (
+        '"added_tokens": []',
+        '"added_tokens": [{"id": 1, "content": "x", "content": "x"}]',
+    ),
+    "an added token has the field 'special' more than once": (
+        '"added_tokens": []',
+        '"added_tokens": [{"id": 1, "special": true, "special": true, "content": "x"}]',
+    ),
+    "the model has the field 'type' more than once": (
+        '"type": "BPE"',
+        '"type": "BPE", "type": "BPE"',
+    ),
+}
+
+
+@pytest.mark.parametrize("message", REPEATED)
+def test_repeated_fields_that_the_oracle_refuses(message: str) -> None:
+    text = json.dumps(synthetic.model_from_merges([("a", "b")]))
+    old, new = REPEATED[message]
+    assert old in text
+    changed = text.replace(old, new)
+    with pytest.raises(Exception):  # noqa: B017, PT011  # a plain Exception is what it raises
+        tokenizers.Tokenizer.from_str(changed)
+    with pytest.raises(ModelFileError, match=message):
+        read_tokenizer_json(changed)
+
+
+def test_repeated_keys_that_the_oracle_takes() -> None:
+    """Of vocabulary entries and other fields given twice the last counts."""
+    text = json.dumps(synthetic.model_from_merges([("a", "b")]))
+    for old, new in (
+        ('"vocab": {', '"vocab": {"ab": 7, '),
+        ('"dropout": null', '"dropout": 0.0, "dropout": null'),
+        ('"merges": ["a b"]', '"merges": [], "merges": ["a b"]'),
+    ):
+        assert old in text
+        changed = text.replace(old, new)
+        assert tokenizers.Tokenizer.from_str(changed).encode("ab").ids == [256]
+        spec = read_tokenizer_json(changed)
+        assert isinstance(spec.model, BpeModel)
+        assert spec.model.vocab["ab"] == 256
+        assert spec.model.merges == ["a b"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -128,7 +129,28 @@ def _read_float(digits: str) -> float:
     return number
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_read_float)
+def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Of a repeated key the last counts, but where Hugging Face refuses it.
+
+    It does so in an added token, of which each field may stand once, and for a model's type.
+    """
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    counts = Counter(key for key, _ in pairs)
+    repeated = [key for key, n in counts.items() if n > 1]
+    if isinstance(found.get("content"), str) and "id" in found:
+        wrong = [key for key in repeated if key in AddedToken.__dataclass_fields__]
+        if wrong:
+            raise ValueError(f"an added token has the field '{wrong[0]}' more than once")
+    if "type" in repeated and isinstance(found.get("vocab"), dict | list):
+        raise ValueError("the model has the field 'type' more than once")
+    return found
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_read_object, parse_constant=_refuse_constant, parse_float=_read_float
+)
 
 
 @contextmanager
