@@ -88,11 +88,11 @@ cdef Py_ssize_t _to_utf8(const CodeUnit* text, size_t length, uint8_t* out) noex
     while i < length:
         while i + STEP <= length:
             seen = 0
-            for j in range(STEP):
+            for j in range(<size_t>STEP):
                 seen |= text[i + j]
             if seen >= 0x80:
                 break
-            for j in range(STEP):
+            for j in range(<size_t>STEP):
                 to[j] = <uint8_t>text[i + j]
             to += STEP
             i += STEP
