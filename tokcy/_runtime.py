@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-#: What makes idle threads sleep: as the standard spells it, then GNU's own and LLVM's spelling,
-#: as libgomp 12 reads the first and goes on spinning.
-_SLEEP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+#: Each of these says what idle threads do: the standard's setting, GNU's and LLVM's.
+_SETTINGS = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 
 
 def _load() -> None:
@@ -19,14 +18,13 @@ def _load() -> None:
     threads take 600 µs and more. The runtime reads the setting when it is loaded and never
     again, so the environment is as before when this returns.
     """
-    if any(name in os.environ for name in _SLEEP):
+    if any(name in os.environ for name in _SETTINGS):
         return
-    os.environ.update(_SLEEP)
+    os.environ["OMP_WAIT_POLICY"] = "passive"
     try:
         from tokcy import _openmp  # noqa: F401
     finally:
-        for name in _SLEEP:
-            del os.environ[name]
+        del os.environ["OMP_WAIT_POLICY"]
 
 
 _load()
