@@ -2,20 +2,25 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from tokcy._cache cimport Cache
+from tokcy._cache cimport Cache, ShortEntry
 from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport MergeTable
 from tokcy._vocab cimport Vocabulary
 
 
 cdef enum:
-    BATCH = 64              # pieces whose cache lines are requested together
+    BATCH = 128             # pieces whose cache lines are requested together
 
 
 cdef struct Batch:          # pieces, or parts of them; [n] is where the last one ends
     size_t n
     size_t[BATCH + 1] position
-    bint[BATCH + 1] is_cut  # the position is inside a piece
+
+
+cdef struct Key:            # of a piece in the cache; one too long for it has a key of no entry
+    uint64_t head
+    uint64_t tail
+    const ShortEntry* line  # where to look first
 
 
 cdef struct Walk:           # over the pieces of a range of text
@@ -23,7 +28,6 @@ cdef struct Walk:           # over the pieces of a range of text
     size_t end
     size_t word             # the word of the bitmaps that `bits` is what is left of
     uint64_t bits
-    uint64_t cuts
 
 
 cdef struct Tally:          # of one call, added to the model's counters at its end
@@ -57,7 +61,9 @@ cdef class Bpe:
     cdef void _load_word(self, const Text* text, Walk* walk) noexcept nogil
     cdef int64_t _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
                                uint32_t* out, Tally* tally) noexcept nogil
-    cdef uint64_t _part(self, const Batch* batch, size_t i) noexcept nogil
-    cdef int64_t _find_or_merge(self, Cache* cache, const uint8_t* piece, size_t size,
-                                uint64_t part, bint may_be_known, uint32_t* out,
-                                size_t* misses) noexcept nogil
+    cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
+                               const Key* key, uint32_t* out, size_t* misses) noexcept nogil
+    cdef int64_t _find_long(self, const Cache* cache, const uint8_t* piece, size_t size,
+                            bint part, uint32_t* out) noexcept nogil
+    cdef bint _seed_cache(self, uint64_t short_slots, uint64_t long_slots,
+                          uint64_t arena_size) except -1

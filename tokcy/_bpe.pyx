@@ -7,8 +7,8 @@ batch are computed and their cache lines requested first, so that the waits for 
 
 Where no token reaches across a border between characters, a piece is cut there first (`_cuts`),
 which makes nothing different but many more pieces known. Only under ignore_merges a part is not
-a piece: a piece that is an entry gets that entry's id, merges or no merges, and a part does not
-(Llama-3 has 588 such entries). Parts then have keys of their own, told by PART_BIT.
+a piece: a piece that is an entry gets that entry's id, merges or no merges, and a part does not.
+The few entries that merging does not give (Llama-3 has 588) are marked in the cache.
 """
 
 cimport cython
@@ -16,16 +16,17 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from tokcy._bitmap cimport is_set, next_set
+from tokcy._bitmap cimport bits_below, bits_from, is_set, next_set
 from tokcy._cache cimport (
     COUNT_LONG,
     COUNT_MASK,
     COUNT_SHIFT,
+    COUNT_WHOLE,
     ID_BITS,
     ID_MASK,
     LONG_BYTES,
-    PART_BIT,
     SHORT_BYTES,
+    SHORT_IDS,
     Cache,
     LongEntry,
     ShortEntry,
@@ -37,34 +38,35 @@ from tokcy._cache cimport (
     cache_max_entries,
     cache_new,
     cache_of_seeds,
+    cache_seed_whole,
+    find_further,
+    find_in_line,
     find_long,
-    find_short,
     hash_long,
     hash_short,
 )
 from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport MergeTable
-from tokcy._platform cimport tk_ctz64, tk_load64, tk_prefetch, tk_unlikely
+from tokcy._platform cimport tk_ctz64, tk_likely, tk_load64, tk_prefetch, tk_store64, tk_unlikely
 from tokcy._status cimport raise_status
 from tokcy._vocab cimport Vocabulary
 
-cdef struct Key:            # of a short piece in the cache
-    uint64_t head
-    uint64_t tail
-    uint64_t slot
-
 cdef enum:
     WORDS_PER_SLOT = 16     # of the cache's arena, for what it learns: 36 bytes of text and 7 ids
+    TOO_LONG = SHORT_BYTES + 1      # the length in the key of every longer piece
 
-# Masks that keep the first n of 16 bytes, n ≤ 15, as two words.
-cdef uint64_t[16] HEAD_MASK
-cdef uint64_t[16] TAIL_MASK
+cdef int64_t UNKNOWN = -100             # unlike any status
+cdef uint64_t DROPPED = 0xFE00000000000000ULL    # the key of a piece that becomes no ids
+
+# Masks that keep the first n of 16 bytes, as two words.
+cdef uint64_t[TOO_LONG + 1] HEAD_MASK
+cdef uint64_t[TOO_LONG + 1] TAIL_MASK
 
 
 cdef void _fill_masks() noexcept:
     cdef uint8_t[16] keep
     cdef int n
-    for n in range(16):
+    for n in range(<int>TOO_LONG):
         memset(keep, 0, 16)
         memset(keep, 0xFF, n)
         memcpy(&HEAD_MASK[n], keep, 8)
@@ -93,7 +95,7 @@ cdef class Bpe:
         self.ignore_merges = ignore_merges
         self.cut_filter = CutFilter(vocabulary)
         self.merges = MergeTable(vocabulary)
-        self._seed_cache()
+        self._make_cache()
 
     def __dealloc__(self):
         cache_free(self.cache)
@@ -125,18 +127,15 @@ cdef class Bpe:
         finally:
             free(out)
 
-    def _seed_cache(self):
-        """Put every entry that fits into the cache, so that no common word is a miss.
+    def _make_cache(self):
+        """A cache with every entry that fits into it, so that no common word is a miss.
 
-        Under ignore_merges that is more than speed: `_find_or_merge` relies on it.
+        Under ignore_merges that is more than speed: `_encode_other` relies on it.
         """
         cdef Vocabulary vocabulary = self.vocabulary
         cdef uint64_t short_slots = 1 << 16, long_slots = 1 << 17, shorts = 0, longs = 0
         cdef uint64_t words = 0         # of the arena, that the entries may need
         cdef size_t entry, size
-        cdef int64_t n
-        cdef uint32_t[LONG_BYTES] ids
-        cdef const uint8_t* piece
         for entry in range(vocabulary.n_entries):
             size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
             shorts += size <= SHORT_BYTES
@@ -147,21 +146,44 @@ cdef class Bpe:
             short_slots *= 2
         while long_slots < 4 * longs:
             long_slots *= 2
-        self.cache = cache_new(short_slots, long_slots, words + WORDS_PER_SLOT * long_slots)
+        # An entry that finds no room in its lines, which only a vocabulary made for it has.
+        while not self._seed_cache(short_slots, long_slots, words + WORDS_PER_SLOT * long_slots):
+            short_slots *= 2
+
+    cdef bint _seed_cache(self, uint64_t short_slots, uint64_t long_slots,
+                          uint64_t arena_size) except -1:
+        """Make a cache of that size; whether every entry had room."""
+        cdef Vocabulary vocabulary = self.vocabulary
+        cdef size_t entry, size
+        cdef int64_t n
+        cdef uint32_t[LONG_BYTES] ids
+        cdef const uint8_t* piece
+        cdef uint32_t token
+        cdef bint whole, added
+        cache_free(self.cache)
+        self.cache = cache_new(short_slots, long_slots, arena_size)
         if self.cache == NULL:
             raise MemoryError
         for entry in range(vocabulary.n_entries):
             size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
-            if vocabulary.is_bytes[entry] and 0 < size <= LONG_BYTES:
-                piece = vocabulary.arena + vocabulary.offsets[entry]
-                n = 1
-                ids[0] = vocabulary.ids[entry]
-                if not self.ignore_merges:
-                    n = self.merges.merge(piece, size, ids)
-                    if n < 0:
-                        raise MemoryError
-                cache_add(self.cache, piece, size, ids, n, 0, True)
+            if not vocabulary.is_bytes[entry] or not 0 < size <= LONG_BYTES:
+                continue
+            piece = vocabulary.arena + vocabulary.offsets[entry]
+            token = vocabulary.ids[entry]
+            n = self.merges.merge(piece, size, ids)
+            if n < 0:
+                raise MemoryError
+            whole = self.ignore_merges and not (n == 1 and ids[0] == token)
+            if whole and size <= SHORT_BYTES:
+                added = cache_seed_whole(self.cache, piece, size, token)
+            elif whole:
+                added = cache_add(self.cache, piece, size, &token, 1, False, True)
+            else:
+                added = cache_add(self.cache, piece, size, ids, n, False, True)
+            if not added:
+                return False
         cache_end_of_seeds(self.cache)
+        return True
 
     cdef Cache* acquire_cache(self) except NULL:
         """The current generation, held until `release_cache`. Needs the GIL.
@@ -219,19 +241,16 @@ cdef class Bpe:
 
     cdef void _collect(self, const Text* text, Walk* walk, Batch* batch) noexcept nogil:
         """The next pieces of a walk, or parts of them; none at its end."""
-        cdef size_t n = 0, at
+        cdef size_t n = 0
         while True:
             while walk.bits == 0:
                 walk.word += 1
                 if walk.word << 6 >= walk.end:
                     batch.position[n] = walk.end
-                    batch.is_cut[n] = False
                     batch.n = n
                     return
                 self._load_word(text, walk)
-            at = (walk.word << 6) + <size_t>tk_ctz64(walk.bits)
-            batch.position[n] = at
-            batch.is_cut[n] = walk.cuts >> (at & 63) & 1
+            batch.position[n] = (walk.word << 6) + <size_t>tk_ctz64(walk.bits)
             if n == BATCH:      # where the last one ends; it starts the next batch
                 batch.n = n
                 return
@@ -241,47 +260,36 @@ cdef class Bpe:
     cdef void _load_word(self, const Text* text, Walk* walk) noexcept nogil:
         """Marks of the 64 bytes at walk.word that lie in the walk, with the cuts among them."""
         cdef size_t base = walk.word << 6
-        cdef uint64_t inside = 0xFFFFFFFFFFFFFFFFULL
         walk.bits = text.starts[walk.word]
-        walk.cuts = 0
         # A part of a dropped piece would not be recognised as such.
         if self.cut_filter.enabled and text.skips == NULL:
-            walk.cuts = self.cut_filter.cuts_in_word(text.bytes, text.size, walk.word, walk.bits)
+            walk.bits |= self.cut_filter.cuts_in_word(text.bytes, text.size, walk.word, walk.bits)
         if base < walk.begin:
-            inside = inside >> (walk.begin & 63) << (walk.begin & 63)
+            walk.bits &= bits_from(walk.begin)
         if walk.end - base < 64:
-            inside &= (<uint64_t>1 << (walk.end & 63)) - 1
-        walk.cuts &= inside
-        walk.bits = (walk.bits & inside) | walk.cuts
+            walk.bits &= bits_below(walk.end - base)
 
     cdef int64_t _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
                                uint32_t* out, Tally* tally) noexcept nogil:
         """Write the ids of a batch; how many, or a status below 0."""
         cdef Key[BATCH] keys
         cdef const ShortEntry* entry
-        cdef size_t i, begin, size, misses = 0
+        cdef uint64_t count
+        cdef size_t i, misses = 0
         cdef int64_t n = 0, written
-        cdef uint32_t count
         for i in range(batch.n):
-            _request(cache, text, batch.position[i], batch.position[i + 1],
-                     self._part(batch, i), &keys[i])
+            _request(cache, text, batch.position[i], batch.position[i + 1], &keys[i])
+        if text.skips != NULL:
+            _void_dropped(text, batch, keys)
         for i in range(batch.n):
-            begin = batch.position[i]
-            size = batch.position[i + 1] - begin
-            entry = NULL
-            if text.skips != NULL and is_set(text.skips, begin):
+            entry = find_in_line(keys[i].line, keys[i].head, keys[i].tail)
+            count = _count(entry) if entry != NULL else COUNT_LONG
+            if tk_likely(count <= SHORT_IDS):
+                _write_short(entry, out + n)
+                n += count
                 continue
-            if size <= SHORT_BYTES:
-                entry = find_short(cache, keys[i].head, keys[i].tail, keys[i].slot)
-                count = entry.ids[0] >> COUNT_SHIFT & COUNT_MASK if entry != NULL else 0
-                if entry != NULL and count != COUNT_LONG:
-                    # Four ids are stored whatever the count: cheaper than a branch on it.
-                    memcpy(out + n, entry.ids, 16)
-                    out[n] &= ID_MASK
-                    n += count
-                    continue
-            written = self._find_or_merge(cache, text.bytes + begin, size, self._part(batch, i),
-                                          size > SHORT_BYTES or entry != NULL, out + n, &misses)
+            written = self._encode_other(cache, text, batch.position[i], batch.position[i + 1],
+                                         &keys[i], out + n, &misses)
             if written < 0:
                 return written
             n += written
@@ -289,51 +297,108 @@ cdef class Bpe:
         tally.misses += misses
         return n
 
-    cdef inline uint64_t _part(self, const Batch* batch, size_t i) noexcept nogil:
-        """PART_BIT where that matters and piece i of the batch is a part of a piece, or 0."""
-        if self.ignore_merges and (batch.is_cut[i] or batch.is_cut[i + 1]):
-            return PART_BIT
-        return 0
-
-    cdef int64_t _find_or_merge(self, Cache* cache, const uint8_t* piece, size_t size,
-                                uint64_t part, bint may_be_known, uint32_t* out,
-                                size_t* misses) noexcept nogil:
-        """The ids of a piece that a short entry does not tell; how many, or a status below 0."""
-        cdef const LongEntry* entry
+    cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
+                               const Key* key, uint32_t* out, size_t* misses) noexcept nogil:
+        """The ids of a piece that its line does not tell; how many, or a status below 0."""
+        cdef const uint8_t* piece = text.bytes + begin
+        cdef size_t size = end - begin
+        # Whether what is found out holds for parts alone.
+        cdef bint part = self.ignore_merges and _is_part(text, begin, end)
+        cdef const ShortEntry* entry
         cdef int64_t n
-        if may_be_known and size <= LONG_BYTES:
-            entry = find_long(cache, piece, size, hash_long(piece, size, part))
-            if entry != NULL:
-                memcpy(out, cache.arena + entry.at, 4 * entry.n_ids)
-                return entry.n_ids
-        if self.ignore_merges and not part and size > LONG_BYTES:
-            # Shorter entries are all in the cache.
-            n = self.vocabulary.find(piece, size, 1)
-            if n >= 0:
-                out[0] = self.vocabulary.ids[n]
-                return 1
+        if key.tail == DROPPED:
+            return 0
+        if size <= SHORT_BYTES:
+            entry = find_in_line(key.line, key.head, key.tail)
+            if entry == NULL:
+                entry = find_further(cache, key.line, key.head, key.tail)
+            part = part and entry != NULL and _count(entry) == COUNT_WHOLE
+            n = _ids_of_short(cache, entry, piece, size, part, out)
+        else:
+            n = self._find_long(cache, piece, size, part, out)
+        if n != UNKNOWN:
+            return n
         misses[0] += 1
         n = self.merges.merge(piece, size, out)
-        if n >= 0:
+        if n >= 0 and size <= LONG_BYTES:
             cache_add(cache, piece, size, out, n, part, False)
         return n
+
+    cdef int64_t _find_long(self, const Cache* cache, const uint8_t* piece, size_t size,
+                            bint part, uint32_t* out) noexcept nogil:
+        """The ids of a piece that is too long for a short entry; how many, or UNKNOWN."""
+        cdef int64_t entry
+        if size <= LONG_BYTES:
+            return _ids_of_long(cache, piece, size, part, out)
+        if self.ignore_merges and not part:     # shorter entries are all in the cache
+            entry = self.vocabulary.find(piece, size, 1)
+            if entry >= 0:
+                out[0] = self.vocabulary.ids[entry]
+                return 1
+        return UNKNOWN
+
+
+cdef bint _is_part(const Text* text, size_t begin, size_t end) noexcept nogil:
+    """Whether these bytes are a part of a piece: one of their ends is a cut."""
+    return not is_set(text.starts, begin) or (end < text.size and not is_set(text.starts, end))
+
+
+# --------------------------------------------------------------------- entries
+
+cdef inline uint64_t _count(const ShortEntry* entry) noexcept nogil:
+    return entry.ids[0] >> COUNT_SHIFT & COUNT_MASK
+
+
+cdef inline void _write_short(const ShortEntry* entry, uint32_t* out) noexcept nogil:
+    """Store four ids, whatever their count: cheaper than a branch on it."""
+    tk_store64(out, entry.ids[0] & ID_MASK)
+    tk_store64(out + 2, entry.ids[1])
+
+
+cdef int64_t _ids_of_short(const Cache* cache, const ShortEntry* entry, const uint8_t* piece,
+                           size_t size, bint part, uint32_t* out) noexcept nogil:
+    """Write what a short entry tells, or the long one that it points to; how many, or UNKNOWN."""
+    if entry == NULL:
+        return UNKNOWN
+    if _count(entry) == COUNT_LONG or part:
+        return _ids_of_long(cache, piece, size, part, out)
+    _write_short(entry, out)
+    return 1 if _count(entry) == COUNT_WHOLE else _count(entry)
+
+
+cdef int64_t _ids_of_long(const Cache* cache, const uint8_t* piece, size_t size, bint part,
+                          uint32_t* out) noexcept nogil:
+    """Write what a long entry tells; how many, or UNKNOWN."""
+    cdef const LongEntry* entry = find_long(cache, piece, size, hash_long(piece, size, part))
+    if entry == NULL:
+        return UNKNOWN
+    memcpy(out, cache.arena + entry.at, 4 * entry.n_ids)
+    return entry.n_ids
 
 
 # ------------------------------------------------------------------------ keys
 
 cdef inline void _request(const Cache* cache, const Text* text, size_t begin, size_t end,
-                          uint64_t part, Key* key) noexcept nogil:
-    """Compute the key of a short piece and ask for its cache line."""
+                          Key* key) noexcept nogil:
+    """Compute the key of a piece and ask for its cache line."""
     cdef size_t size = end - begin
     cdef uint8_t[16] copy
     cdef const uint8_t* piece = text.bytes + begin
-    if size > SHORT_BYTES:
-        return
+    if size > TOO_LONG:
+        size = TOO_LONG
     if tk_unlikely(text.size - begin < 16):     # never read past the text
         memset(copy, 0, 16)
         memcpy(copy, piece, size)
         piece = copy
     key.head = tk_load64(piece) & HEAD_MASK[size]
-    key.tail = (tk_load64(piece + 8) & TAIL_MASK[size]) | <uint64_t>size << 56 | part
-    key.slot = hash_short(key.head, key.tail) & cache.short_mask
-    tk_prefetch(cache.shorts + key.slot)
+    key.tail = (tk_load64(piece + 8) & TAIL_MASK[size]) | <uint64_t>size << 56
+    key.line = cache.shorts + 2 * (hash_short(key.head, key.tail) >> cache.line_shift)
+    tk_prefetch(key.line)
+
+
+cdef void _void_dropped(const Text* text, const Batch* batch, Key* keys) noexcept nogil:
+    """Give pieces that become nothing a key that is in no line."""
+    cdef size_t i
+    for i in range(batch.n):
+        if is_set(text.skips, batch.position[i]):
+            keys[i].tail = DROPPED

@@ -2,8 +2,9 @@
 """The shared merge cache: piece → ids, read without locks by every thread.
 
 Two open-addressing tables. Pieces of up to 15 bytes that become up to four ids, over 98% of
-ordinary text, have entries of 32 bytes with all of it inline, two a cache line. The others, up
-to 255 bytes, have a slot with their hash, and key and ids in an arena. What is longer is merged
+ordinary text, have entries of 32 bytes with all of it inline. Two of them are a cache line, and
+are looked at together; an entry that does not fit its line goes to the next. The others, up to
+255 bytes, have a slot with their hash, and key and ids in an arena. What is longer is merged
 anew each time.
 
 Entries are only ever added. A writer claims a free slot by compare-and-swap of its key word to
@@ -25,6 +26,7 @@ from tokcy._platform cimport (
     tk_cas64,
     tk_fetch_add64,
     tk_load_acquire64,
+    tk_popcount64,
     tk_store_release64,
 )
 
@@ -43,7 +45,8 @@ cdef Cache* cache_new(uint64_t short_slots, uint64_t long_slots,
     if cache.shorts == NULL or cache.longs == NULL or cache.arena == NULL:
         cache_free(cache)
         return NULL
-    cache.short_mask = short_slots - 1
+    cache.line_mask = short_slots // 2 - 1
+    cache.line_shift = 64 - tk_popcount64(cache.line_mask)
     cache.long_mask = long_slots - 1
     return cache
 
@@ -59,11 +62,11 @@ cdef Cache* cache_of_seeds(const Cache* old) noexcept nogil:
     Seeds were added before anything else, so each is reached through seeds only and can stay
     in its slot, and its place in the arena.
     """
-    cdef Cache* cache = cache_new(old.short_mask + 1, old.long_mask + 1, old.arena_size)
+    cdef Cache* cache = cache_new(_short_slots(old), old.long_mask + 1, old.arena_size)
     cdef uint64_t slot
     if cache == NULL:
         return NULL
-    for slot in range(old.short_mask + 1):
+    for slot in range(_short_slots(old)):
         if old.shorts[slot].ids[0] & SEED_BIT:
             cache.shorts[slot] = old.shorts[slot]
             cache.short_used += 1
@@ -85,65 +88,90 @@ cdef void cache_free(Cache* cache) noexcept nogil:
 
 
 cdef size_t cache_bytes(const Cache* cache) noexcept nogil:
-    return ((cache.short_mask + 1) * sizeof(ShortEntry) + (cache.long_mask + 1) * sizeof(LongEntry)
+    return (_short_slots(cache) * sizeof(ShortEntry) + (cache.long_mask + 1) * sizeof(LongEntry)
             + cache.arena_size * sizeof(uint32_t))
 
 
-cdef inline uint64_t _limit(uint64_t mask) noexcept nogil:
-    return (mask + 1) // 4 * 3      # linear probing needs free slots to stop at
+cdef inline uint64_t _short_slots(const Cache* cache) noexcept nogil:
+    return 2 * (cache.line_mask + 1)
+
+
+cdef inline uint64_t _limit(uint64_t slots) noexcept nogil:
+    return slots // 4 * 3           # linear probing needs free slots to stop at
 
 
 cdef size_t cache_max_entries(const Cache* cache) noexcept nogil:
-    return _limit(cache.short_mask) + _limit(cache.long_mask)
+    return _limit(_short_slots(cache)) + _limit(cache.long_mask + 1)
 
 
 cdef bint cache_is_full(const Cache* cache) noexcept nogil:
-    return (cache.short_used >= _limit(cache.short_mask)
-            or cache.long_used >= _limit(cache.long_mask)
+    return (cache.short_used >= _limit(_short_slots(cache))
+            or cache.long_used >= _limit(cache.long_mask + 1)
             or cache.arena_used >= cache.arena_size)
 
 
-cdef void cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
-                    size_t n_ids, uint64_t part, bint seed) noexcept nogil:
-    """Add a piece, if it is not too long and there is room."""
-    if size <= SHORT_BYTES and tk_load_acquire64(&cache.short_used) >= _limit(cache.short_mask):
-        return
-    if size <= SHORT_BYTES and n_ids <= SHORT_IDS:
-        _add_short(cache, piece, size, ids, n_ids, part, seed)
-    elif size <= LONG_BYTES and _add_long(cache, piece, size, ids, n_ids, part):
-        if size <= SHORT_BYTES:
-            # So that what is not among the short entries need not be looked for elsewhere.
-            _add_short(cache, piece, size, NULL, COUNT_LONG, part, seed)
+cdef bint cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
+                    size_t n_ids, bint part, bint seed) noexcept nogil:
+    """Add a piece of up to LONG_BYTES; whether there was room.
+
+    `part` says that these ids are those of parts of pieces alone.
+    """
+    cdef uint32_t mark = SEED_BIT if seed else 0
+    if size > SHORT_BYTES or part:
+        return _add_long(cache, piece, size, ids, n_ids, part)
+    if n_ids <= SHORT_IDS:
+        return _add_short(cache, piece, size, ids, n_ids, <uint32_t>n_ids << COUNT_SHIFT | mark)
+    # The short entry tells of the long one: what has none need not be looked for elsewhere.
+    return (_add_long(cache, piece, size, ids, n_ids, part)
+            and _add_short(cache, piece, size, ids, 0, <uint32_t>COUNT_LONG << COUNT_SHIFT | mark))
 
 
-cdef void _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
-                     size_t n_ids, uint64_t part, bint seed) noexcept nogil:
+cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,
+                           uint32_t token) noexcept nogil:
+    """Add a short piece that has this id as a whole, and others as a part of a piece."""
+    return _add_short(cache, piece, size, &token, 1,
+                      <uint32_t>COUNT_WHOLE << COUNT_SHIFT | SEED_BIT)
+
+
+cdef inline bint _has_room(const Cache* cache) noexcept nogil:
+    return tk_load_acquire64(&cache.short_used) < _limit(_short_slots(cache))
+
+
+cdef bint _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
+                     size_t n_ids, uint32_t mark) noexcept nogil:
+    """Add an entry; whether one of the lines that it may be in had room."""
     cdef uint64_t[2] words
+    cdef uint32_t[SHORT_IDS] marked
     cdef ShortEntry* entry
-    cdef uint64_t slot
-    cdef size_t i
-    tk_fetch_add64(&cache.short_used, 1)
+    cdef uint64_t slot, tried = 1, last = _short_slots(cache) - 1
+    if not _has_room(cache):
+        return False
     memset(words, 0, 16)
     memcpy(words, piece, size)
-    words[1] |= <uint64_t>size << 56 | part
-    slot = hash_short(words[0], words[1]) & cache.short_mask
+    words[1] |= <uint64_t>size << 56
+    memset(marked, 0, 16)
+    memcpy(marked, ids, 4 * n_ids)
+    marked[0] |= mark
+    slot = 2 * (hash_short(words[0], words[1]) >> cache.line_shift)
     while not tk_cas64(&cache.shorts[slot].tail, 0, BUSY):
-        slot = (slot + 1) & cache.short_mask
+        if tried == 2 * MAX_LINES:
+            return False
+        slot = (slot + 1) & last
+        tried += 1
+    tk_fetch_add64(&cache.short_used, 1)
     entry = cache.shorts + slot
     entry.head = words[0]
-    for i in range(n_ids if n_ids <= SHORT_IDS else 0):
-        entry.ids[i] = ids[i]
-    entry.ids[0] |= <uint32_t>n_ids << COUNT_SHIFT | (SEED_BIT if seed else 0)
+    memcpy(entry.ids, marked, 16)
     tk_store_release64(&entry.tail, words[1])
+    return True
 
 
 cdef bint _add_long(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
-                    size_t n_ids, uint64_t part) noexcept nogil:
-    """Whether there was room."""
+                    size_t n_ids, bint part) noexcept nogil:
     cdef uint64_t hash, slot, at
     cdef uint64_t words = n_ids + (size + 3) // 4
     cdef LongEntry* entry
-    if tk_load_acquire64(&cache.long_used) >= _limit(cache.long_mask):
+    if tk_load_acquire64(&cache.long_used) >= _limit(cache.long_mask + 1):
         return False
     at = tk_fetch_add64(&cache.arena_used, words)
     if at + words > cache.arena_size:

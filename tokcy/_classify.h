@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_platform.h"
+
 typedef struct {
     const char *name;
     /* out[i] = table[text[i]]; the bits of the result are the bytes from 0xC0 up. */
@@ -16,6 +18,8 @@ typedef struct {
     void (*events)(const uint16_t *rows, const uint16_t *bounds, uint64_t *masks);
     /* The bytes 0x80 to 0xBF. */
     uint64_t (*continuations)(const uint8_t *text);
+    /* The bytes from 0x80 up. */
+    uint64_t (*beyond_ascii)(const uint8_t *text);
 } tk_simd_ops;
 
 /* One bit per byte from 64 bytes that are 0 or 1. */
@@ -54,8 +58,17 @@ static uint64_t tk_continuations_scalar(const uint8_t *text) {
     return tk_gather_64(inside);
 }
 
+static uint64_t tk_beyond_ascii_scalar(const uint8_t *text) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i += 8) {
+        uint64_t high = tk_load64(text + i) >> 7 & UINT64_C(0x0101010101010101);
+        mask |= (high * UINT64_C(0x0102040810204080)) >> 56 << i;
+    }
+    return mask;
+}
+
 static const tk_simd_ops tk_scalar_ops = {"scalar", tk_classify_scalar, tk_events_scalar,
-                                          tk_continuations_scalar};
+                                          tk_continuations_scalar, tk_beyond_ascii_scalar};
 
 #if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
 #define TK_X86 1
@@ -119,8 +132,15 @@ TK_AVX2 static uint64_t tk_continuations_avx2(const uint8_t *text) {
     return mask;
 }
 
+TK_AVX2 static uint64_t tk_beyond_ascii_avx2(const uint8_t *text) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)text);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32));
+    return (uint32_t)_mm256_movemask_epi8(low) |
+           (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+}
+
 static const tk_simd_ops tk_avx2_ops = {"avx2", tk_classify_avx2, tk_events_avx2,
-                                        tk_continuations_avx2};
+                                        tk_continuations_avx2, tk_beyond_ascii_avx2};
 
 #define TK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi")))
 
@@ -154,8 +174,12 @@ TK_AVX512 static uint64_t tk_continuations_avx512(const uint8_t *text) {
     return _mm512_cmplt_epi8_mask(_mm512_loadu_si512(text), _mm512_set1_epi8((char)0xC0));
 }
 
+TK_AVX512 static uint64_t tk_beyond_ascii_avx512(const uint8_t *text) {
+    return _mm512_movepi8_mask(_mm512_loadu_si512(text));
+}
+
 static const tk_simd_ops tk_avx512_ops = {"avx512", tk_classify_avx512, tk_events_avx512,
-                                          tk_continuations_avx512};
+                                          tk_continuations_avx512, tk_beyond_ascii_avx512};
 #endif /* x86-64 with GNU intrinsics */
 
 /* The variant of that name if this processor has it, else NULL; "" asks for the best. */

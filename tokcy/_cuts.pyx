@@ -18,13 +18,34 @@ M5(c)); a vocabulary that lacks a byte of valid UTF-8 is therefore left uncut.
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
 
-from tokcy._bitmap cimport is_set, set_bit
-from tokcy._platform cimport tk_ctz64, tk_load64
+from tokcy._bitmap cimport bits_below, set_bit
+from tokcy._platform cimport tk_ctz64, tk_load32, tk_unlikely
+from tokcy._pretok cimport tk_find_simd, tk_simd_ops
+from tokcy._utf8 cimport utf8_width
 from tokcy._vocab cimport Vocabulary
+
+from tokcy._pretok import SIMD
 
 cdef enum:
     PAIR_BITS = 20          # 128 KB; at most 55,000 pairs in the vocabularies measured
+    MARGIN = 4              # bytes that are read on either side of 64: a character
+
+# By the high half of a character's first byte: which bytes of a load of four are its own.
+cdef uint32_t[16] CHARACTER_MASK
+
+
+cdef void _fill_masks() noexcept:
+    cdef uint8_t[4] keep
+    cdef int high
+    for high in range(16):
+        memset(keep, 0, 4)
+        memset(keep, 0xFF, utf8_width(high << 4))
+        CHARACTER_MASK[high] = tk_load32(keep)
+
+
+_fill_masks()
 
 
 @cython.final
@@ -32,8 +53,10 @@ cdef class CutFilter:
     """The borders that some token of a vocabulary reaches across; immutable."""
 
     def __cinit__(self, Vocabulary vocabulary):
+        cdef bytes simd = SIMD.encode()
         cdef size_t entry
         cdef int byte
+        self.simd = tk_find_simd(simd)
         self.enabled = True
         for byte in range(0xF5):
             if vocabulary.byte_id[byte] < 0 and byte not in (0xC0, 0xC1):
@@ -56,29 +79,40 @@ cdef class CutFilter:
                                uint64_t starts) noexcept nogil:
         """Bits of the 64 bytes at `word` where a piece may be cut; `starts` are not among them.
 
-        Only borders beside a character beyond ASCII are looked at.
+        The text is valid UTF-8. Only borders beside a character beyond ASCII are looked at.
         """
-        cdef size_t base = word << 6, end = base + 64 if base + 64 < size else size, at
-        cdef uint64_t borders, cuts = 0, bit
-        cdef uint32_t left = 0, right
-        cdef size_t left_end = size + 1     # where the character `left` ends
-        cdef size_t right_end
-        if _is_ascii(text, base, end):
+        cdef size_t base = word << 6, before, behind
+        cdef const uint8_t* at = text + base
+        cdef uint8_t[MARGIN + 64 + MARGIN] copy     # of the ends of a text: nothing is read past it
+        cdef uint64_t wide, edge, borders
+        if tk_unlikely(base < MARGIN or base + 64 + MARGIN > size):
+            memset(copy, 0, sizeof(copy))
+            at = copy + MARGIN
+            before = base if base < MARGIN else MARGIN
+            behind = size - base if size - base < 64 + MARGIN else 64 + MARGIN
+            memcpy(copy + MARGIN - before, text + base - before, before + behind)
+        wide = self.simd.beyond_ascii(at)
+        edge = (at - 1)[0] >> 7
+        if not wide | edge:
             return 0
-        borders = _borders(text, base, end) & ~starts
+        borders = ~self.simd.continuations(at) & (wide | wide << 1 | edge) & ~starts
+        if base == 0:
+            borders &= ~<uint64_t>1
+        if size - base < 64:
+            borders &= bits_below(size - base)
+        return self._cuts_at(at, borders) if borders else 0
+
+    cdef uint64_t _cuts_at(self, const uint8_t* text, uint64_t borders) noexcept nogil:
+        """Those of some borders between characters that no token reaches across."""
+        cdef uint64_t cuts = 0, joined
+        cdef size_t at
         while borders:
-            bit = borders & (~borders + 1)
-            borders ^= bit
-            at = base + tk_ctz64(bit)
-            if left_end != at:
-                left = _pack(text, _begin(text, at), at)
-            right_end = _end(text, size, at)
-            right = _pack(text, at, right_end)
-            if not (is_set(self.halves, text[at - 1] << 8 | text[at])
-                    or is_set(self.pairs, _hash_pair(left, right))):
-                cuts |= bit
-            left = right
-            left_end = right_end
+            at = tk_ctz64(borders)
+            joined = (_bit(self.halves, <size_t>text[at - 1] << 8 | text[at])
+                      | _bit(self.pairs, _hash_pair(_character_before(text + at),
+                                                    _character_at(text + at))))
+            cuts |= (joined & 1 ^ 1) << at
+            borders &= borders - 1
         return cuts
 
 
@@ -90,63 +124,22 @@ cdef void _note_borders(uint64_t* pairs, uint64_t* halves, const uint8_t* token,
         if _continues(token[at]):
             continue
         if (token[at] | token[at - 1]) & 0x80:      # others are never asked for
-            end = _end(token, size, at)
-            if _is_character(token, before, at) and _is_character(token, at, end):
+            end = at + utf8_width(token[at])
+            if end <= size and _is_character(token, before, at) and _is_character(token, at, end):
                 set_bit(pairs, _hash_pair(_pack(token, before, at), _pack(token, at, end)))
             else:
                 set_bit(halves, token[at - 1] << 8 | token[at])
         before = at
 
 
-cdef inline bint _is_ascii(const uint8_t* text, size_t base, size_t end) noexcept nogil:
-    """Whether the bytes at [base - 1, end) are; the one before has a border with the first."""
-    cdef uint64_t seen = text[base - 1] if base else 0
-    cdef size_t at = base
-    while at + 8 <= end:
-        seen |= tk_load64(text + at)
-        at += 8
-    for at in range(at, end):
-        seen |= text[at]
-    return not seen & 0x8080808080808080ULL
-
-
-cdef uint64_t _borders(const uint8_t* text, size_t base, size_t end) noexcept nogil:
-    """Bits of characters' first bytes that have a byte beyond ASCII before them or are one."""
-    cdef uint64_t found = 0
-    cdef size_t at
-    for at in range(base if base else 1, end):
-        if (text[at] | text[at - 1]) & 0x80 and not _continues(text[at]):
-            found |= <uint64_t>1 << (at - base)
-    return found
-
-
 cdef inline bint _continues(uint8_t byte) noexcept nogil:
     return byte & 0xC0 == 0x80
-
-
-cdef inline size_t _length(uint8_t first) noexcept nogil:
-    """Bytes of the character that begins with this byte."""
-    return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
-
-
-cdef inline size_t _begin(const uint8_t* text, size_t end) noexcept nogil:
-    """Where the character that ends at `end` begins."""
-    cdef size_t begin = end - 1
-    while begin and _continues(text[begin]):
-        begin -= 1
-    return begin
-
-
-cdef inline size_t _end(const uint8_t* text, size_t size, size_t at) noexcept nogil:
-    """Where the character that begins at `at` ends, or the text before that."""
-    cdef size_t end = at + _length(text[at])
-    return end if end < size else size
 
 
 cdef inline bint _is_character(const uint8_t* text, size_t begin, size_t end) noexcept nogil:
     """Whether these bytes are one whole character, as far as their kinds tell."""
     cdef size_t i
-    if _continues(text[begin]) or begin + _length(text[begin]) != end:
+    if _continues(text[begin]) or begin + utf8_width(text[begin]) != end:
         return False
     for i in range(begin + 1, end):
         if not _continues(text[i]):
@@ -155,13 +148,30 @@ cdef inline bint _is_character(const uint8_t* text, size_t begin, size_t end) no
 
 
 cdef inline uint32_t _pack(const uint8_t* text, size_t begin, size_t end) noexcept nogil:
-    cdef uint32_t packed = 0
-    cdef size_t i
-    for i in range(begin, end):
-        packed = packed << 8 | text[i]
-    return packed
+    """The bytes of a character in the places where a load of four bytes has them."""
+    cdef uint8_t[4] packed
+    memset(packed, 0, 4)
+    memcpy(packed, text + begin, end - begin)
+    return tk_load32(packed)
+
+
+cdef inline uint32_t _character_at(const uint8_t* text) noexcept nogil:
+    """The bytes of the character that begins here, as `_pack` gives them."""
+    return tk_load32(text) & CHARACTER_MASK[text[0] >> 4]
+
+
+cdef inline uint32_t _character_before(const uint8_t* text) noexcept nogil:
+    """The bytes of the character that ends here, as `_pack` gives them."""
+    cdef bint second = _continues((text - 1)[0]), third = second & _continues((text - 2)[0])
+    cdef size_t width = 1 + second + third + (third & _continues((text - 3)[0]))
+    return _character_at(text - width)
+
+
+cdef inline uint64_t _bit(const uint64_t* bitmap, size_t i) noexcept nogil:
+    """Bit i of a bitmap, and others above it."""
+    return bitmap[i >> 6] >> (i & 63)
 
 
 cdef inline size_t _hash_pair(uint32_t left, uint32_t right) noexcept nogil:
-    cdef uint64_t mixed = (<uint64_t>left << 32 | right) * 0x9E3779B97F4A7C15ULL
-    return (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9ULL >> (64 - PAIR_BITS)
+    return ((left * 0x9E3779B97F4A7C15ULL + right * 0xC2B2AE3D27D4EB4FULL)
+            >> (64 - PAIR_BITS))

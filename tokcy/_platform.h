@@ -88,6 +88,14 @@ static inline uint64_t tk_load64(const uint8_t *p) {
     return v;
 }
 
+static inline void tk_store64(void *p, uint64_t v) { memcpy(p, &v, 8); }
+
+static inline uint32_t tk_load32(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return v;
+}
+
 /* Zeroed memory for tables of megabytes that are read at random: on Linux in pages of 2 MB where
  * the system allows it, as every look-up would else also miss the TLB. */
 #if defined(__linux__)

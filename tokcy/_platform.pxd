@@ -1,6 +1,6 @@
 """The few C primitives that Cython cannot say (see _platform.h)."""
 
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "_platform.h" nogil:
@@ -15,4 +15,6 @@ cdef extern from "_platform.h" nogil:
     bint tk_cas64(uint64_t* p, uint64_t expected, uint64_t desired)
     uint64_t tk_fetch_add64(uint64_t* p, uint64_t n)
     uint64_t tk_load64(const uint8_t* p)
+    uint32_t tk_load32(const uint8_t* p)
+    void tk_store64(void* p, uint64_t v)
     void* tk_alloc_table(size_t size)
