@@ -2,32 +2,32 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from tokcy._cache cimport Cache, ShortEntry
+from tokcy._cache cimport Cache, ShortLine
 from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport MergeTable
+from tokcy._pretok cimport tk_simd_ops
 from tokcy._vocab cimport Vocabulary
 
 
 cdef enum:
-    BATCH = 128             # pieces whose cache lines are requested together
+    BATCH = 128             # pieces, at least, whose cache lines are requested together
+    BATCH_ROOM = BATCH + 64
 
 
-cdef struct Batch:          # pieces, or parts of them; [n] is where the last one ends
+cdef struct Batch:          # pieces, or parts of them
     size_t n
-    size_t[BATCH + 1] position
+    size_t[BATCH_ROOM + 1] position     # where they begin, and where the last one ends
 
 
 cdef struct Key:            # of a piece in the cache; one too long for it has a key of no entry
-    uint64_t head
-    uint64_t tail
-    const ShortEntry* line  # where to look first
+    uint64_t[2] words
+    const ShortLine* line   # where to look first
 
 
 cdef struct Walk:           # over the pieces of a range of text
     size_t begin
     size_t end
-    size_t word             # the word of the bitmaps that `bits` is what is left of
-    uint64_t bits
+    size_t word             # the next word of the bitmaps
 
 
 cdef struct Tally:          # of one call, added to the model's counters at its end
@@ -47,6 +47,7 @@ cdef class Bpe:
     cdef readonly bint ignore_merges
     cdef CutFilter cut_filter
     cdef MergeTable merges
+    cdef const tk_simd_ops* simd
     cdef Cache* cache
     cdef uint64_t hits
     cdef uint64_t misses
@@ -58,12 +59,12 @@ cdef class Bpe:
                            size_t limit, uint32_t* out, size_t* n_out,
                            Tally* tally) noexcept nogil
     cdef void _collect(self, const Text* text, Walk* walk, Batch* batch) noexcept nogil
-    cdef void _load_word(self, const Text* text, Walk* walk) noexcept nogil
+    cdef uint64_t _marks(self, const Text* text, const Walk* walk) noexcept nogil
     cdef int64_t _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
                                uint32_t* out, Tally* tally) noexcept nogil
     cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
                                const Key* key, uint32_t* out, size_t* misses) noexcept nogil
     cdef int64_t _find_long(self, const Cache* cache, const uint8_t* piece, size_t size,
                             bint part, uint32_t* out) noexcept nogil
-    cdef bint _seed_cache(self, uint64_t short_slots, uint64_t long_slots,
+    cdef bint _seed_cache(self, uint64_t n_lines, uint64_t long_slots,
                           uint64_t arena_size) except -1

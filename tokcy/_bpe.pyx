@@ -29,7 +29,7 @@ from tokcy._cache cimport (
     SHORT_IDS,
     Cache,
     LongEntry,
-    ShortEntry,
+    ShortLine,
     cache_add,
     cache_bytes,
     cache_end_of_seeds,
@@ -49,7 +49,10 @@ from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport MergeTable
 from tokcy._platform cimport tk_ctz64, tk_likely, tk_load64, tk_prefetch, tk_store64, tk_unlikely
 from tokcy._status cimport raise_status
+from tokcy._pretok cimport tk_find_simd
 from tokcy._vocab cimport Vocabulary
+
+from tokcy._pretok import SIMD
 
 cdef enum:
     WORDS_PER_SLOT = 16     # of the cache's arena, for what it learns: 36 bytes of text and 7 ids
@@ -91,6 +94,8 @@ cdef class Bpe:
     def __cinit__(self, Vocabulary vocabulary, bint ignore_merges):
         if vocabulary.max_id >> ID_BITS:
             raise ValueError(f"token id {vocabulary.max_id} is not below 2**{ID_BITS}")
+        cdef bytes simd = SIMD.encode()
+        self.simd = tk_find_simd(simd)
         self.vocabulary = vocabulary
         self.ignore_merges = ignore_merges
         self.cut_filter = CutFilter(vocabulary)
@@ -133,7 +138,7 @@ cdef class Bpe:
         Under ignore_merges that is more than speed: `_encode_other` relies on it.
         """
         cdef Vocabulary vocabulary = self.vocabulary
-        cdef uint64_t short_slots = 1 << 16, long_slots = 1 << 17, shorts = 0, longs = 0
+        cdef uint64_t n_lines = 1 << 15, long_slots = 1 << 17, shorts = 0, longs = 0
         cdef uint64_t words = 0         # of the arena, that the entries may need
         cdef size_t entry, size
         for entry in range(vocabulary.n_entries):
@@ -142,15 +147,15 @@ cdef class Bpe:
             if SHORT_BYTES < size <= LONG_BYTES:
                 longs += 1
                 words += size // 4 + 2
-        while short_slots < 3 * shorts:
-            short_slots *= 2
+        while 2 * n_lines < 3 * shorts:
+            n_lines *= 2
         while long_slots < 4 * longs:
             long_slots *= 2
         # An entry that finds no room in its lines, which only a vocabulary made for it has.
-        while not self._seed_cache(short_slots, long_slots, words + WORDS_PER_SLOT * long_slots):
-            short_slots *= 2
+        while not self._seed_cache(n_lines, long_slots, words + WORDS_PER_SLOT * long_slots):
+            n_lines *= 2
 
-    cdef bint _seed_cache(self, uint64_t short_slots, uint64_t long_slots,
+    cdef bint _seed_cache(self, uint64_t n_lines, uint64_t long_slots,
                           uint64_t arena_size) except -1:
         """Make a cache of that size; whether every entry had room."""
         cdef Vocabulary vocabulary = self.vocabulary
@@ -161,7 +166,7 @@ cdef class Bpe:
         cdef uint32_t token
         cdef bint whole, added
         cache_free(self.cache)
-        self.cache = cache_new(short_slots, long_slots, arena_size)
+        self.cache = cache_new(n_lines, long_slots, arena_size)
         if self.cache == NULL:
             raise MemoryError
         for entry in range(vocabulary.n_entries):
@@ -227,11 +232,9 @@ cdef class Bpe:
         if walk.begin >= walk.end:
             return 0
         walk.word = walk.begin >> 6
-        self._load_word(text, &walk)
-        while True:
+        batch.n = 0
+        while walk.word << 6 < walk.end:
             self._collect(text, &walk, &batch)
-            if batch.n == 0:
-                break
             written = self._encode_batch(cache, text, &batch, out + n, tally)
             if written < 0:
                 return <int>written
@@ -240,52 +243,45 @@ cdef class Bpe:
         return 0
 
     cdef void _collect(self, const Text* text, Walk* walk, Batch* batch) noexcept nogil:
-        """The next pieces of a walk, or parts of them; none at its end."""
-        cdef size_t n = 0
-        while True:
-            while walk.bits == 0:
-                walk.word += 1
-                if walk.word << 6 >= walk.end:
-                    batch.position[n] = walk.end
-                    batch.n = n
-                    return
-                self._load_word(text, walk)
-            batch.position[n] = (walk.word << 6) + <size_t>tk_ctz64(walk.bits)
-            if n == BATCH:      # where the last one ends; it starts the next batch
-                batch.n = n
-                return
-            walk.bits &= walk.bits - 1
+        """The next pieces of a walk, or parts of them; `batch` is the one before."""
+        cdef size_t n = batch.n != 0
+        if n:
+            batch.position[0] = batch.position[batch.n]
+        while n <= BATCH and walk.word << 6 < walk.end:
+            n += self.simd.positions(self._marks(text, walk), walk.word << 6, batch.position + n)
+            walk.word += 1
+        if walk.word << 6 >= walk.end:
+            batch.position[n] = walk.end
             n += 1
+        batch.n = n - 1
 
-    cdef void _load_word(self, const Text* text, Walk* walk) noexcept nogil:
-        """Marks of the 64 bytes at walk.word that lie in the walk, with the cuts among them."""
+    cdef uint64_t _marks(self, const Text* text, const Walk* walk) noexcept nogil:
+        """Of the 64 bytes at walk.word those that begin a piece of the walk, or a part of one."""
         cdef size_t base = walk.word << 6
-        walk.bits = text.starts[walk.word]
+        cdef uint64_t marks = text.starts[walk.word]
         # A part of a dropped piece would not be recognised as such.
         if self.cut_filter.enabled and text.skips == NULL:
-            walk.bits |= self.cut_filter.cuts_in_word(text.bytes, text.size, walk.word, walk.bits)
+            marks |= self.cut_filter.cuts_in_word(text.bytes, text.size, walk.word, marks)
         if base < walk.begin:
-            walk.bits &= bits_from(walk.begin)
-        if walk.end - base < 64:
-            walk.bits &= bits_below(walk.end - base)
+            marks &= bits_from(walk.begin)
+        return marks & bits_below(walk.end - base)
 
     cdef int64_t _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
                                uint32_t* out, Tally* tally) noexcept nogil:
         """Write the ids of a batch; how many, or a status below 0."""
-        cdef Key[BATCH] keys
-        cdef const ShortEntry* entry
+        cdef Key[BATCH_ROOM] keys
+        cdef const uint64_t* ids
         cdef uint64_t count
         cdef size_t i, misses = 0
         cdef int64_t n = 0, written
-        for i in range(batch.n):
-            _request(cache, text, batch.position[i], batch.position[i + 1], &keys[i])
+        _request(cache, text, batch, keys)
         if text.skips != NULL:
             _void_dropped(text, batch, keys)
         for i in range(batch.n):
-            entry = find_in_line(keys[i].line, keys[i].head, keys[i].tail)
-            count = _count(entry) if entry != NULL else COUNT_LONG
+            ids = find_in_line(keys[i].line, keys[i].words)
+            count = _count(ids) if ids != NULL else COUNT_LONG
             if tk_likely(count <= SHORT_IDS):
-                _write_short(entry, out + n)
+                _write_short(ids, out + n)
                 n += count
                 continue
             written = self._encode_other(cache, text, batch.position[i], batch.position[i + 1],
@@ -304,16 +300,16 @@ cdef class Bpe:
         cdef size_t size = end - begin
         # Whether what is found out holds for parts alone.
         cdef bint part = self.ignore_merges and _is_part(text, begin, end)
-        cdef const ShortEntry* entry
+        cdef const uint64_t* ids
         cdef int64_t n
-        if key.tail == DROPPED:
+        if key.words[1] == DROPPED:
             return 0
         if size <= SHORT_BYTES:
-            entry = find_in_line(key.line, key.head, key.tail)
-            if entry == NULL:
-                entry = find_further(cache, key.line, key.head, key.tail)
-            part = part and entry != NULL and _count(entry) == COUNT_WHOLE
-            n = _ids_of_short(cache, entry, piece, size, part, out)
+            ids = find_in_line(key.line, key.words)
+            if ids == NULL:
+                ids = find_further(cache, key.line, key.words)
+            part = part and ids != NULL and _count(ids) == COUNT_WHOLE
+            n = _ids_of_short(cache, ids, piece, size, part, out)
         else:
             n = self._find_long(cache, piece, size, part, out)
         if n != UNKNOWN:
@@ -345,25 +341,25 @@ cdef bint _is_part(const Text* text, size_t begin, size_t end) noexcept nogil:
 
 # --------------------------------------------------------------------- entries
 
-cdef inline uint64_t _count(const ShortEntry* entry) noexcept nogil:
-    return entry.ids[0] >> COUNT_SHIFT & COUNT_MASK
+cdef inline uint64_t _count(const uint64_t* ids) noexcept nogil:
+    return ids[0] >> COUNT_SHIFT & COUNT_MASK
 
 
-cdef inline void _write_short(const ShortEntry* entry, uint32_t* out) noexcept nogil:
+cdef inline void _write_short(const uint64_t* ids, uint32_t* out) noexcept nogil:
     """Store four ids, whatever their count: cheaper than a branch on it."""
-    tk_store64(out, entry.ids[0] & ID_MASK)
-    tk_store64(out + 2, entry.ids[1])
+    tk_store64(out, ids[0] & ID_MASK)
+    tk_store64(out + 2, ids[1])
 
 
-cdef int64_t _ids_of_short(const Cache* cache, const ShortEntry* entry, const uint8_t* piece,
+cdef int64_t _ids_of_short(const Cache* cache, const uint64_t* ids, const uint8_t* piece,
                            size_t size, bint part, uint32_t* out) noexcept nogil:
     """Write what a short entry tells, or the long one that it points to; how many, or UNKNOWN."""
-    if entry == NULL:
+    if ids == NULL:
         return UNKNOWN
-    if _count(entry) == COUNT_LONG or part:
+    if _count(ids) == COUNT_LONG or part:
         return _ids_of_long(cache, piece, size, part, out)
-    _write_short(entry, out)
-    return 1 if _count(entry) == COUNT_WHOLE else _count(entry)
+    _write_short(ids, out)
+    return 1 if _count(ids) == COUNT_WHOLE else _count(ids)
 
 
 cdef int64_t _ids_of_long(const Cache* cache, const uint8_t* piece, size_t size, bint part,
@@ -378,21 +374,35 @@ cdef int64_t _ids_of_long(const Cache* cache, const uint8_t* piece, size_t size,
 
 # ------------------------------------------------------------------------ keys
 
-cdef inline void _request(const Cache* cache, const Text* text, size_t begin, size_t end,
-                          Key* key) noexcept nogil:
-    """Compute the key of a piece and ask for its cache line."""
-    cdef size_t size = end - begin
+cdef void _request(const Cache* cache, const Text* text, const Batch* batch,
+                   Key* keys) noexcept nogil:
+    """Compute the keys of the pieces of a batch and ask for their cache lines."""
     cdef uint8_t[16] copy
-    cdef const uint8_t* piece = text.bytes + begin
-    if size > TOO_LONG:
-        size = TOO_LONG
-    if tk_unlikely(text.size - begin < 16):     # never read past the text
+    cdef size_t i, begin, end = batch.position[0], size, n = batch.n
+    while n and text.size - batch.position[n - 1] < 16:
+        n -= 1
+    for i in range(n):
+        begin = end
+        end = batch.position[i + 1]
+        size = end - begin if end - begin < TOO_LONG else TOO_LONG
+        _request_one(cache, text.bytes + begin, size, &keys[i])
+    for i in range(n, batch.n):         # nothing is read past the text
+        begin = end
+        end = batch.position[i + 1]
+        size = end - begin if end - begin < TOO_LONG else TOO_LONG
         memset(copy, 0, 16)
-        memcpy(copy, piece, size)
-        piece = copy
-    key.head = tk_load64(piece) & HEAD_MASK[size]
-    key.tail = (tk_load64(piece + 8) & TAIL_MASK[size]) | <uint64_t>size << 56
-    key.line = cache.shorts + 2 * (hash_short(key.head, key.tail) >> cache.line_shift)
+        memcpy(copy, text.bytes + begin, size)
+        _request_one(cache, copy, size, &keys[i])
+
+
+cdef inline void _request_one(const Cache* cache, const uint8_t* piece, size_t size,
+                              Key* key) noexcept nogil:
+    """The key of a piece, of which 16 bytes can be read."""
+    cdef uint64_t head = tk_load64(piece) & HEAD_MASK[size]
+    cdef uint64_t tail = tk_load64(piece + 8) & TAIL_MASK[size] | <uint64_t>size << 56
+    key.words[0] = head
+    key.words[1] = tail
+    key.line = cache.lines + (hash_short(head, tail) >> cache.line_shift)
     tk_prefetch(key.line)
 
 
@@ -401,4 +411,4 @@ cdef void _void_dropped(const Text* text, const Batch* batch, Key* keys) noexcep
     cdef size_t i
     for i in range(batch.n):
         if is_set(text.skips, batch.position[i]):
-            keys[i].tail = DROPPED
+            keys[i].words[1] = DROPPED

@@ -6,15 +6,15 @@ from libc.string cimport memcmp, memcpy
 from tokcy._platform cimport tk_load64, tk_load_acquire64
 
 cdef enum:
-    SHORT_BYTES = 15        # the longest piece that a ShortEntry holds
+    SHORT_BYTES = 15        # the longest piece that a short entry holds
     SHORT_IDS = 4
     LONG_BYTES = 255        # the longest piece that is held at all
     MAX_LINES = 8           # that a short entry may be in, so that no text can make a look-up slow
     ID_BITS = 28            # ids are below 2**28; the bits above hold the count of ids
     COUNT_SHIFT = 28
     COUNT_MASK = 7
-    COUNT_WHOLE = 6         # in a ShortEntry: one id, which only a whole piece has (see Bpe)
-    COUNT_LONG = 7          # in a ShortEntry: the ids are too many, see the LongEntry
+    COUNT_WHOLE = 6         # in a short entry: one id, which only a whole piece has (see Bpe)
+    COUNT_LONG = 7          # in a short entry: the ids are too many, see the LongEntry
 
 cdef extern from *:
     """
@@ -25,12 +25,14 @@ cdef extern from *:
     const uint64_t ID_MASK "TK_ID_MASK"     # takes it and the count off the first two ids
 
 
-# The key is the piece's bytes, zero-padded, with the length in the last byte. Its last word is
-# never zero, so zero marks a free slot; it is published last.
-cdef struct ShortEntry:
-    uint64_t tail
-    uint64_t head
-    uint64_t[2] ids             # SHORT_IDS; the first also carries the count and SEED_BIT
+# Two short entries. A key is the piece's bytes, zero-padded, with the length in the last byte. Its
+# last word is never zero, so zero marks a free place. Four ids are two words; the first of them
+# also carries the count and SEED_BIT.
+cdef extern from "_lines.h" nogil:
+    ctypedef struct ShortLine "tk_line":
+        uint64_t keys[2][2]
+        uint64_t ids[2][2]
+    const uint64_t* find_in_line "tk_find_in_line"(const ShortLine* line, const uint64_t* key)
 
 
 # The key is in the arena: the ids, then the bytes of the piece. Zero marks a free slot here too.
@@ -42,10 +44,10 @@ cdef struct LongEntry:
 
 
 cdef struct Cache:
-    ShortEntry* shorts
+    ShortLine* lines
     LongEntry* longs
     uint32_t* arena
-    uint64_t line_shift         # hash >> line_shift is a line: two short entries
+    uint64_t line_shift         # hash >> line_shift is the line where an entry begins to look
     uint64_t line_mask
     uint64_t long_mask
     uint64_t short_used
@@ -56,7 +58,7 @@ cdef struct Cache:
     uint64_t users              # calls that read this generation; changed under the GIL
 
 
-cdef Cache* cache_new(uint64_t short_slots, uint64_t long_slots,
+cdef Cache* cache_new(uint64_t n_lines, uint64_t long_slots,
                       uint64_t arena_size) noexcept nogil
 cdef void cache_end_of_seeds(Cache* cache) noexcept nogil
 cdef Cache* cache_of_seeds(const Cache* old) noexcept nogil
@@ -94,29 +96,25 @@ cdef inline uint64_t hash_long(const uint8_t* piece, size_t size, bint part) noe
     return mix(found, last) & 0xFFFFFFFFFFFFFFF8ULL | 1 | <uint64_t>part << 1
 
 
-cdef inline const ShortEntry* find_in_line(const ShortEntry* line, uint64_t head,
-                                           uint64_t tail) noexcept nogil:
-    """The entry of a line that has this key, or NULL. Both are compared, without a branch."""
-    cdef bint first = (tk_load_acquire64(&line[0].tail) == tail) & (line[0].head == head)
-    cdef bint second = (tk_load_acquire64(&line[1].tail) == tail) & (line[1].head == head)
-    return line + second if first | second else NULL
+cdef inline bint has_room(const ShortLine* line) noexcept nogil:
+    return not (tk_load_acquire64(&line.keys[0][1]) and tk_load_acquire64(&line.keys[1][1]))
 
 
-cdef inline const ShortEntry* find_further(const Cache* cache, const ShortEntry* line,
-                                           uint64_t head, uint64_t tail) noexcept nogil:
-    """The entry with this key, which is not in `line`, the first that it could be in, or NULL."""
-    cdef const ShortEntry* entry
-    cdef uint64_t at = (line - cache.shorts) >> 1
+cdef inline const uint64_t* find_further(const Cache* cache, const ShortLine* line,
+                                         const uint64_t* key) noexcept nogil:
+    """The ids of the entry with this key, which the first line for it does not have, or NULL."""
+    cdef const uint64_t* ids
+    cdef uint64_t at = line - cache.lines
     cdef int tries = MAX_LINES
-    while tk_load_acquire64(&line[0].tail) and tk_load_acquire64(&line[1].tail):
+    while not has_room(line):
         tries -= 1
         if tries == 0:
             break
         at = (at + 1) & cache.line_mask
-        line = cache.shorts + 2 * at
-        entry = find_in_line(line, head, tail)
-        if entry != NULL:
-            return entry
+        line = cache.lines + at
+        ids = find_in_line(line, key)
+        if ids != NULL:
+            return ids
     return NULL
 
 

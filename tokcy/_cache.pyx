@@ -3,7 +3,7 @@
 
 Two open-addressing tables. Pieces of up to 15 bytes that become up to four ids, over 98% of
 ordinary text, have entries of 32 bytes with all of it inline. Two of them are a cache line, and
-are looked at together; an entry that does not fit its line goes to the next. The others, up to
+are looked at together (`_lines.h`); an entry that has no room in its line goes to the next. The others, up to
 255 bytes, have a slot with their hash, and key and ids in an arena. What is longer is merged
 anew each time.
 
@@ -32,20 +32,20 @@ from tokcy._platform cimport (
 
 cdef uint64_t BUSY = 0xFFFFFFFFFFFFFFFFULL      # the key of no piece
 
-cdef Cache* cache_new(uint64_t short_slots, uint64_t long_slots,
+cdef Cache* cache_new(uint64_t n_lines, uint64_t long_slots,
                       uint64_t arena_size) noexcept nogil:
-    """An empty cache, NULL without memory; the numbers of slots are powers of two."""
+    """An empty cache, NULL without memory; the first two numbers are powers of two."""
     cdef Cache* cache = <Cache*>calloc(1, sizeof(Cache))
     if cache == NULL:
         return NULL
     cache.arena_size = arena_size
-    cache.shorts = <ShortEntry*>tk_alloc_table(short_slots * sizeof(ShortEntry))
+    cache.lines = <ShortLine*>tk_alloc_table(n_lines * sizeof(ShortLine))
     cache.longs = <LongEntry*>tk_alloc_table(long_slots * sizeof(LongEntry))
     cache.arena = <uint32_t*>malloc(cache.arena_size * sizeof(uint32_t))
-    if cache.shorts == NULL or cache.longs == NULL or cache.arena == NULL:
+    if cache.lines == NULL or cache.longs == NULL or cache.arena == NULL:
         cache_free(cache)
         return NULL
-    cache.line_mask = short_slots // 2 - 1
+    cache.line_mask = n_lines - 1
     cache.line_shift = 64 - tk_popcount64(cache.line_mask)
     cache.long_mask = long_slots - 1
     return cache
@@ -62,14 +62,17 @@ cdef Cache* cache_of_seeds(const Cache* old) noexcept nogil:
     Seeds were added before anything else, so each is reached through seeds only and can stay
     in its slot, and its place in the arena.
     """
-    cdef Cache* cache = cache_new(_short_slots(old), old.long_mask + 1, old.arena_size)
+    cdef Cache* cache = cache_new(old.line_mask + 1, old.long_mask + 1, old.arena_size)
     cdef uint64_t slot
+    cdef size_t i
     if cache == NULL:
         return NULL
-    for slot in range(_short_slots(old)):
-        if old.shorts[slot].ids[0] & SEED_BIT:
-            cache.shorts[slot] = old.shorts[slot]
-            cache.short_used += 1
+    for slot in range(old.line_mask + 1):
+        for i in range(2):
+            if old.lines[slot].ids[i][0] & SEED_BIT:
+                memcpy(cache.lines[slot].keys[i], old.lines[slot].keys[i], 16)
+                memcpy(cache.lines[slot].ids[i], old.lines[slot].ids[i], 16)
+                cache.short_used += 1
     for slot in range(old.long_mask + 1):
         if old.longs[slot].hash and old.longs[slot].at < old.arena_of_seeds:
             cache.longs[slot] = old.longs[slot]
@@ -81,14 +84,14 @@ cdef Cache* cache_of_seeds(const Cache* old) noexcept nogil:
 
 cdef void cache_free(Cache* cache) noexcept nogil:
     if cache != NULL:
-        free(cache.shorts)
+        free(cache.lines)
         free(cache.longs)
         free(cache.arena)
         free(cache)
 
 
 cdef size_t cache_bytes(const Cache* cache) noexcept nogil:
-    return (_short_slots(cache) * sizeof(ShortEntry) + (cache.long_mask + 1) * sizeof(LongEntry)
+    return ((cache.line_mask + 1) * sizeof(ShortLine) + (cache.long_mask + 1) * sizeof(LongEntry)
             + cache.arena_size * sizeof(uint32_t))
 
 
@@ -133,37 +136,35 @@ cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,
                       <uint32_t>COUNT_WHOLE << COUNT_SHIFT | SEED_BIT)
 
 
-cdef inline bint _has_room(const Cache* cache) noexcept nogil:
-    return tk_load_acquire64(&cache.short_used) < _limit(_short_slots(cache))
-
-
 cdef bint _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                      size_t n_ids, uint32_t mark) noexcept nogil:
     """Add an entry; whether one of the lines that it may be in had room."""
-    cdef uint64_t[2] words
+    cdef uint64_t[2] key
     cdef uint32_t[SHORT_IDS] marked
-    cdef ShortEntry* entry
-    cdef uint64_t slot, tried = 1, last = _short_slots(cache) - 1
-    if not _has_room(cache):
+    cdef ShortLine* line
+    cdef uint64_t at, place
+    cdef int tries = MAX_LINES
+    if tk_load_acquire64(&cache.short_used) >= _limit(_short_slots(cache)):
         return False
-    memset(words, 0, 16)
-    memcpy(words, piece, size)
-    words[1] |= <uint64_t>size << 56
+    memset(key, 0, 16)
+    memcpy(key, piece, size)
+    key[1] |= <uint64_t>size << 56
     memset(marked, 0, 16)
     memcpy(marked, ids, 4 * n_ids)
     marked[0] |= mark
-    slot = 2 * (hash_short(words[0], words[1]) >> cache.line_shift)
-    while not tk_cas64(&cache.shorts[slot].tail, 0, BUSY):
-        if tried == 2 * MAX_LINES:
-            return False
-        slot = (slot + 1) & last
-        tried += 1
-    tk_fetch_add64(&cache.short_used, 1)
-    entry = cache.shorts + slot
-    entry.head = words[0]
-    memcpy(entry.ids, marked, 16)
-    tk_store_release64(&entry.tail, words[1])
-    return True
+    at = hash_short(key[0], key[1]) >> cache.line_shift
+    while tries:
+        line = cache.lines + at
+        for place in range(2):
+            if tk_cas64(&line.keys[place][1], 0, BUSY):
+                tk_fetch_add64(&cache.short_used, 1)
+                memcpy(line.ids[place], marked, 16)
+                line.keys[place][0] = key[0]
+                tk_store_release64(&line.keys[place][1], key[1])
+                return True
+        at = (at + 1) & cache.line_mask
+        tries -= 1
+    return False
 
 
 cdef bint _add_long(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,

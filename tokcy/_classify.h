@@ -20,6 +20,8 @@ typedef struct {
     uint64_t (*continuations)(const uint8_t *text);
     /* The bytes from 0x80 up. */
     uint64_t (*beyond_ascii)(const uint8_t *text);
+    /* base + i for every bit i, in order; how many. `out` has room for 64, whatever the bits. */
+    size_t (*positions)(uint64_t bits, size_t base, size_t *out);
 } tk_simd_ops;
 
 /* One bit per byte from 64 bytes that are 0 or 1. */
@@ -67,8 +69,15 @@ static uint64_t tk_beyond_ascii_scalar(const uint8_t *text) {
     return mask;
 }
 
-static const tk_simd_ops tk_scalar_ops = {"scalar", tk_classify_scalar, tk_events_scalar,
-                                          tk_continuations_scalar, tk_beyond_ascii_scalar};
+static size_t tk_positions_scalar(uint64_t bits, size_t base, size_t *out) {
+    size_t n = 0;
+    for (; bits; bits &= bits - 1) out[n++] = base + (size_t)tk_ctz64(bits);
+    return n;
+}
+
+static const tk_simd_ops tk_scalar_ops = {
+    "scalar",           tk_classify_scalar,     tk_events_scalar, tk_continuations_scalar,
+    tk_beyond_ascii_scalar, tk_positions_scalar};
 
 #if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
 #define TK_X86 1
@@ -139,10 +148,11 @@ TK_AVX2 static uint64_t tk_beyond_ascii_avx2(const uint8_t *text) {
            (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
 }
 
-static const tk_simd_ops tk_avx2_ops = {"avx2", tk_classify_avx2, tk_events_avx2,
-                                        tk_continuations_avx2, tk_beyond_ascii_avx2};
+static const tk_simd_ops tk_avx2_ops = {
+    "avx2",           tk_classify_avx2,     tk_events_avx2, tk_continuations_avx2,
+    tk_beyond_ascii_avx2, tk_positions_scalar};
 
-#define TK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi")))
+#define TK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")))
 
 TK_AVX512 static uint64_t tk_classify_avx512(const uint8_t *text, const uint8_t *table,
                                              uint8_t *out) {
@@ -178,8 +188,22 @@ TK_AVX512 static uint64_t tk_beyond_ascii_avx512(const uint8_t *text) {
     return _mm512_movepi8_mask(_mm512_loadu_si512(text));
 }
 
-static const tk_simd_ops tk_avx512_ops = {"avx512", tk_classify_avx512, tk_events_avx512,
-                                          tk_continuations_avx512, tk_beyond_ascii_avx512};
+TK_AVX512 static size_t tk_positions_avx512(uint64_t bits, size_t base, size_t *out) {
+    uint8_t places[64];
+    for (int i = 0; i < 64; i++) places[i] = (uint8_t)i;
+    _mm512_storeu_si512(places, _mm512_maskz_compress_epi8(bits, _mm512_loadu_si512(places)));
+    size_t n = (size_t)_mm_popcnt_u64(bits);
+    __m512i bases = _mm512_set1_epi64((long long)base);
+    for (size_t i = 0; i < n; i += 8) {
+        __m128i eight = _mm_loadl_epi64((const __m128i *)(const void *)(places + i));
+        _mm512_storeu_si512(out + i, _mm512_add_epi64(_mm512_cvtepu8_epi64(eight), bases));
+    }
+    return n;
+}
+
+static const tk_simd_ops tk_avx512_ops = {
+    "avx512",           tk_classify_avx512,     tk_events_avx512, tk_continuations_avx512,
+    tk_beyond_ascii_avx512, tk_positions_avx512};
 #endif /* x86-64 with GNU intrinsics */
 
 /* The variant of that name if this processor has it, else NULL; "" asks for the best. */
@@ -187,7 +211,7 @@ static const tk_simd_ops *tk_find_simd(const char *name) {
 #ifdef TK_X86
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi") &&
-        (!*name || !strcmp(name, "avx512")))
+        __builtin_cpu_supports("avx512vbmi2") && (!*name || !strcmp(name, "avx512")))
         return &tk_avx512_ops;
     if (__builtin_cpu_supports("avx2") && (!*name || !strcmp(name, "avx2"))) return &tk_avx2_ops;
 #endif

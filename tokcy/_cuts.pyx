@@ -20,49 +20,35 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from tokcy._bitmap cimport bits_below, set_bit
-from tokcy._platform cimport tk_ctz64, tk_load32, tk_unlikely
-from tokcy._pretok cimport tk_find_simd, tk_simd_ops
+from tokcy._bitmap cimport bits_below
+from tokcy._platform cimport tk_unlikely
+from tokcy._pretok cimport tk_find_simd
 from tokcy._utf8 cimport utf8_width
 from tokcy._vocab cimport Vocabulary
 
 from tokcy._pretok import SIMD
 
 cdef enum:
-    PAIR_BITS = 20          # 128 KB; at most 55,000 pairs in the vocabularies measured
     MARGIN = 4              # bytes that are read on either side of 64: a character
-
-# By the high half of a character's first byte: which bytes of a load of four are its own.
-cdef uint32_t[16] CHARACTER_MASK
-
-
-cdef void _fill_masks() noexcept:
-    cdef uint8_t[4] keep
-    cdef int high
-    for high in range(16):
-        memset(keep, 0, 4)
-        memset(keep, 0xFF, utf8_width(high << 4))
-        CHARACTER_MASK[high] = tk_load32(keep)
-
-
-_fill_masks()
 
 
 @cython.final
 cdef class CutFilter:
     """The borders that some token of a vocabulary reaches across; immutable."""
 
-    def __cinit__(self, Vocabulary vocabulary):
-        cdef bytes simd = SIMD.encode()
+    def __cinit__(self, Vocabulary vocabulary, *, str variant=SIMD):
+        cdef bytes simd = variant.encode()
         cdef size_t entry
         cdef int byte
         self.simd = tk_find_simd(simd)
+        self.find_cuts = tk_choose_find_cuts(simd)
         self.enabled = True
         for byte in range(0xF5):
             if vocabulary.byte_id[byte] < 0 and byte not in (0xC0, 0xC1):
                 self.enabled = False
-        self.pairs = <uint64_t*>calloc(1 << (PAIR_BITS - 6), sizeof(uint64_t))
-        self.halves = <uint64_t*>calloc(1024, sizeof(uint64_t))
+        # 128 KB; the vocabularies measured have at most 55,000 pairs.
+        self.pairs = <uint32_t*>calloc(1 << (TK_PAIR_BITS - 5), sizeof(uint32_t))
+        self.halves = <uint32_t*>calloc(2048, sizeof(uint32_t))
         if self.pairs == NULL or self.halves == NULL:
             raise MemoryError
         for entry in range(vocabulary.n_entries):
@@ -100,23 +86,10 @@ cdef class CutFilter:
             borders &= ~<uint64_t>1
         if size - base < 64:
             borders &= bits_below(size - base)
-        return self._cuts_at(at, borders) if borders else 0
-
-    cdef uint64_t _cuts_at(self, const uint8_t* text, uint64_t borders) noexcept nogil:
-        """Those of some borders between characters that no token reaches across."""
-        cdef uint64_t cuts = 0, joined
-        cdef size_t at
-        while borders:
-            at = tk_ctz64(borders)
-            joined = (_bit(self.halves, <size_t>text[at - 1] << 8 | text[at])
-                      | _bit(self.pairs, _hash_pair(_character_before(text + at),
-                                                    _character_at(text + at))))
-            cuts |= (joined & 1 ^ 1) << at
-            borders &= borders - 1
-        return cuts
+        return self.find_cuts(at, borders, self.pairs, self.halves) if borders else 0
 
 
-cdef void _note_borders(uint64_t* pairs, uint64_t* halves, const uint8_t* token,
+cdef void _note_borders(uint32_t* pairs, uint32_t* halves, const uint8_t* token,
                         size_t size) noexcept nogil:
     """Mark every border between characters, or parts of them, within a token."""
     cdef size_t at, end, before = 0     # where what stands before the border begins
@@ -126,9 +99,9 @@ cdef void _note_borders(uint64_t* pairs, uint64_t* halves, const uint8_t* token,
         if (token[at] | token[at - 1]) & 0x80:      # others are never asked for
             end = at + utf8_width(token[at])
             if end <= size and _is_character(token, before, at) and _is_character(token, at, end):
-                set_bit(pairs, _hash_pair(_pack(token, before, at), _pack(token, at, end)))
+                _set_bit(pairs, tk_hash_pair(_pack(token, before, at), _pack(token, at, end)))
             else:
-                set_bit(halves, token[at - 1] << 8 | token[at])
+                _set_bit(halves, token[at - 1] << 8 | token[at])
         before = at
 
 
@@ -148,30 +121,12 @@ cdef inline bint _is_character(const uint8_t* text, size_t begin, size_t end) no
 
 
 cdef inline uint32_t _pack(const uint8_t* text, size_t begin, size_t end) noexcept nogil:
-    """The bytes of a character in the places where a load of four bytes has them."""
+    """A character as the inner loop reads it."""
     cdef uint8_t[4] packed
     memset(packed, 0, 4)
     memcpy(packed, text + begin, end - begin)
-    return tk_load32(packed)
+    return tk_character_at(packed)
 
 
-cdef inline uint32_t _character_at(const uint8_t* text) noexcept nogil:
-    """The bytes of the character that begins here, as `_pack` gives them."""
-    return tk_load32(text) & CHARACTER_MASK[text[0] >> 4]
-
-
-cdef inline uint32_t _character_before(const uint8_t* text) noexcept nogil:
-    """The bytes of the character that ends here, as `_pack` gives them."""
-    cdef bint second = _continues((text - 1)[0]), third = second & _continues((text - 2)[0])
-    cdef size_t width = 1 + second + third + (third & _continues((text - 3)[0]))
-    return _character_at(text - width)
-
-
-cdef inline uint64_t _bit(const uint64_t* bitmap, size_t i) noexcept nogil:
-    """Bit i of a bitmap, and others above it."""
-    return bitmap[i >> 6] >> (i & 63)
-
-
-cdef inline size_t _hash_pair(uint32_t left, uint32_t right) noexcept nogil:
-    return ((left * 0x9E3779B97F4A7C15ULL + right * 0xC2B2AE3D27D4EB4FULL)
-            >> (64 - PAIR_BITS))
+cdef inline void _set_bit(uint32_t* bitmap, size_t i) noexcept nogil:
+    bitmap[i >> 5] |= <uint32_t>1 << (i & 31)

@@ -10,6 +10,7 @@ cdef extern from "_classify.h" nogil:
         void (*events)(const uint16_t* rows, const uint16_t* bounds, uint64_t* masks) noexcept nogil
         uint64_t (*continuations)(const uint8_t* text) noexcept nogil
         uint64_t (*beyond_ascii)(const uint8_t* text) noexcept nogil
+        size_t (*positions)(uint64_t bits, size_t base, size_t* out) noexcept nogil
     const tk_simd_ops* tk_find_simd(const char* name)
 
 
