@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from tokcy import unicode as ucd
 from tokcy._pretok import SIMD
 
+cimport cython
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
@@ -51,6 +52,7 @@ cdef int spans_push(SpanList* spans, size_t begin, size_t end, int64_t token) no
     return 0
 
 
+@cython.final
 cdef class AddedMatcher:
     """The added tokens that are matched in one go; immutable, shared by threads.
 
