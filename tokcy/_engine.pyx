@@ -284,12 +284,11 @@ cdef class Engine:
         """
         cdef list held = _listed(texts)         # keeps the strings alive
         cdef size_t n_texts = len(held), total = 0, n_groups = 0, i
-        cdef cnp.ndarray offsets = np.zeros(n_texts + 1, dtype=np.int64)
-        cdef int64_t* ends = <int64_t*>cnp.PyArray_DATA(offsets) + 1
+        cdef cnp.ndarray offsets = _empty(n_texts + 1, cnp.NPY_INT64), values
+        cdef int64_t* ends = <int64_t*>cnp.PyArray_DATA(offsets)
         cdef Source* sources = <Source*>calloc(n_texts + 1, sizeof(Source))
         cdef Group* groups = <Group*>calloc(n_texts + 1, sizeof(Group))
         cdef int threads
-        cdef cnp.ndarray values
         cdef uint32_t* out
         try:
             if sources == NULL or groups == NULL:
@@ -298,9 +297,11 @@ cdef class Engine:
             threads = self._threads_for(total, num_threads)
             with nogil:
                 n_groups = _make_groups(sources, n_texts, self.bytes_per_thread, groups)
-            self._encode_groups(sources, groups, n_groups, special, added, threads, ends)
-            np.cumsum(offsets, out=offsets)
-            values = _empty(offsets[n_texts])
+            ends[0] = 0
+            self._encode_groups(sources, groups, n_groups, special, added, threads, ends + 1)
+            for i in range(n_texts):
+                ends[i + 1] += ends[i]
+            values = _empty(ends[n_texts])
             out = <uint32_t*>cnp.PyArray_DATA(values)
             with nogil:
                 _gather_groups(groups, n_groups, out)
@@ -498,9 +499,9 @@ cdef void _dispose(Job* job, Source* source) noexcept:
             source_close(source)
 
 
-cdef cnp.ndarray _empty(size_t n):
+cdef cnp.ndarray _empty(size_t n, int dtype=cnp.NPY_UINT32):
     cdef cnp.npy_intp length = n
-    return cnp.PyArray_EMPTY(1, &length, cnp.NPY_UINT32, 0)
+    return cnp.PyArray_EMPTY(1, &length, dtype, 0)
 
 
 cdef list _listed(texts):
