@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tokcy._added import AddedMatcher
+
+Rows = list[tuple[bytes, int, bool, bool, bool]]
+
+
+def simd_variants() -> list[str]:
+    """Those that this processor has."""
+    found = []
+    for name in ("scalar", "avx2", "avx512"):
+        with contextlib.suppress(ValueError):
+            AddedMatcher([], name)
+            found.append(name)
+    return found
 
 
 def matcher(*contents: str, **flags: bool) -> AddedMatcher:
@@ -131,3 +146,59 @@ def test_runs_of_space_are_walked_once() -> None:
     begin = time.perf_counter()
     assert tokens.spans(" " * 200_000) == [(0, 200_000, 0)]
     assert time.perf_counter() - begin < 2
+
+
+def leftmost_longest(rows: Rows, raw: bytes) -> list[tuple[int, int, int]]:
+    """The spans of tokens without flags, by the definition."""
+    spans: list[tuple[int, int, int]] = []
+    at = done = 0
+    while at < len(raw):
+        fitting = [row for row in rows if raw.startswith(row[0], at)]
+        if fitting:
+            content, token = max(fitting, key=lambda row: len(row[0]))[:2]
+            if done < at:
+                spans.append((done, at, -1))
+            done = at = at + len(content)
+            spans.append((done - len(content), done, token))
+        else:
+            at += 1
+    return [*spans, (done, len(raw), -1)] if done < len(raw) else spans
+
+
+CHARACTERS = "<|s>a\0\x01\x7f \né中🙂"
+# Few first bytes, as of real models, and so many that AVX2 leaves them to the scalar variant.
+contents = st.one_of(
+    st.lists(st.text(alphabet=CHARACTERS, min_size=1, max_size=4), min_size=1, max_size=6),
+    st.lists(st.text(min_size=1, max_size=2), min_size=1, max_size=60),
+)
+fillers = st.one_of(
+    st.text(alphabet=CHARACTERS, max_size=6), st.integers(0, 70).map("x".__mul__), st.text()
+)
+
+
+@given(contents.flatmap(lambda c: st.tuples(st.just(c), st.lists(st.sampled_from(c) | fillers))))
+def test_simd_variants_find_the_same(case: tuple[list[str], list[str]]) -> None:
+    tokens, parts = case
+    rows = [(c.encode(), i, False, False, False) for i, c in enumerate(dict.fromkeys(tokens))]
+    text = "".join(parts)
+    expected = leftmost_longest(rows, text.encode())
+    for simd in simd_variants():
+        assert AddedMatcher(rows, simd).spans(text) == expected
+
+
+@pytest.mark.parametrize("simd", simd_variants())
+def test_tokens_at_block_borders(simd: str) -> None:
+    tokens = AddedMatcher([(c, i, False, False, False) for i, c in enumerate((b"<|", b"\n"))], simd)
+    for n in range(200):
+        for behind in (0, 1, 31, 32, 33, 63, 64, 65):
+            for token, content in enumerate(("<|", "\n")):
+                text = "x" * n + content + "y" * behind
+                spans = [(0, n, -1), (n, n + len(content), token)]
+                spans += [(n + len(content), len(text), -1)]
+                assert tokens.spans(text) == [span for span in spans if span[0] < span[1]]
+            assert tokens.spans("<" * n + "y" * behind + "<") == [(0, n + behind + 1, -1)]
+
+
+def test_a_variant_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match="'mmx'"):
+        AddedMatcher([], "mmx")

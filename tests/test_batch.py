@@ -21,6 +21,24 @@ def make(rows: list[list[int]]) -> TokenBatch:
     return TokenBatch(values, np.cumsum([0, *map(len, rows)]))
 
 
+def test_lists_of_great_and_small_ids() -> None:
+    ids = [0, 1, 256, 257, 2**20 - 1, 2**20, 2**31, 2**32 - 1]
+    batch = make([ids, [], ids])
+    for _ in range(3):
+        assert batch.to_list() == [ids, [], ids]
+    assert make([]).to_list() == []
+    assert make([[]]).to_list() == [[]]
+    assert all(type(i) is int for i in batch.to_list()[0])
+
+
+def test_lists_of_spoilt_offsets() -> None:
+    for offsets in ([0, 3, 2], [0, 4, 5], [-1, 1, 3]):
+        batch = make([[1, 2], [3]])
+        batch.offsets[:] = offsets
+        with pytest.raises(ValueError, match="offsets"):
+            batch.to_list()
+
+
 @given(ROWS)
 def test_is_a_list_of_lists(rows: list[list[int]]) -> None:
     batch = make(rows)

@@ -14,6 +14,7 @@ import pytest
 import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from real_models import NATIVE
 
 from tokcy import Tokenizer
 from tokcy._bpe import Bpe
@@ -95,6 +96,71 @@ def test_batch_equals_singles(
         assert values.tolist() == [token for ids in singles for token in ids.tolist()]
         assert values.dtype == np.uint32
         assert offsets.dtype == np.int64
+
+
+BYTE_LEVEL = {"type": "ByteLevel", "trim_offsets": True}
+
+
+def split(regex: str, behavior: str, *, invert: bool = False) -> dict[str, object]:
+    """A pre-tokenizer with one split."""
+    byte_level = {**BYTE_LEVEL, "add_prefix_space": False, "use_regex": False}
+    pattern = {"type": "Split", "pattern": {"Regex": regex}, "behavior": behavior, "invert": invert}
+    return {"type": "Sequence", "pretokenizers": [pattern, byte_level]}
+
+
+PRE_TOKENIZERS = {
+    "as it is": None,
+    "prefix space": {**BYTE_LEVEL, "add_prefix_space": True, "use_regex": True},
+    "looks ahead": split(r"\s+(?!\S)|\s+", "Isolated"),
+    "looks for the end": split(r"\s+$", "Isolated"),
+    "drops": split(r"\s+", "Removed"),
+    "drops the rest": split(r"[a-z]+", "Removed", invert=True),
+    "joins": split(r"\p{N}", "MergedWithPrevious"),
+}
+
+
+@pytest.fixture(scope="module", params=PRE_TOKENIZERS)
+def any_engine(request: pytest.FixtureRequest, plan: NativePlan) -> Engine:
+    if PRE_TOKENIZERS[request.param] is None:
+        return engine_of(plan)
+    model = synthetic.trained_model()
+    model["added_tokens"] = [
+        {**token, "id": len(model["model"]["vocab"]) + i} for i, token in enumerate(ADDED)
+    ]
+    return engine_of(planned({**model, "pre_tokenizer": PRE_TOKENIZERS[request.param]}))
+
+
+@given(
+    texts=st.lists(st.just("") | mixed_texts | st.sampled_from(["<s>", "a", " ", "<y>"])),
+    special=st.booleans(),
+    added=st.booleans(),
+)
+def test_joined_texts_do_not_see_each_other(
+    any_engine: Engine, texts: list[str], special: bool, added: bool
+) -> None:
+    singles = [any_engine.encode(text, special, added, 1).tolist() for text in texts]
+    values, offsets = any_engine.encode_batch(texts, special, added, 1)
+    assert [ids.tolist() for ids in np.split(values, offsets[1:-1])][: len(texts)] == singles
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_joined_texts_of_real_models(
+    model_path: Callable[[str], Path], corpus: Callable[..., str], name: str
+) -> None:
+    tok = Tokenizer.from_file(model_path(name))
+    rng = np.random.default_rng(7)
+    contents = [token.content for token in tok.added_tokens] or [""]
+    for text in ("english_prose", "python", "mixed_all_languages", "emoji"):
+        whole, texts, at = corpus(text, 60_000), [], 0
+        while at < len(whole):
+            n = int(rng.choice([0, 1, 2, 5, 30, 200, 1500]))
+            texts.append(whole[at : at + n] + (str(rng.choice(contents)) if n % 3 == 2 else ""))
+            at += n
+        for special in (True, False):
+            batch = tok.encode_batch(texts, add_special_tokens=special)
+            assert len(batch) == len(texts)
+            for one, ids in zip(texts, batch, strict=True):
+                assert np.array_equal(tok.encode(one, add_special_tokens=special), ids), repr(one)
 
 
 def test_batch_of_long_and_short_texts(

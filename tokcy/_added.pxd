@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
+from tokcy._sieve cimport Sieve
+
 
 cdef struct Span:
     size_t begin
@@ -38,10 +40,7 @@ cdef class AddedMatcher:
     cdef Token* tokens
     cdef size_t n_tokens
     cdef int32_t root_child[256]
-    cdef uint8_t begins[256]     # buckets of the tokens with that first byte
-    cdef uint8_t follows[256]    # and with that second byte
-    cdef uint8_t single[256]     # whether that byte is a token
+    cdef Sieve sieve            # the places that may begin a token
     cdef int find_spans(self, const uint8_t* text, size_t begin, size_t end,
                         SpanList* spans) noexcept nogil
-    cdef size_t next_candidate(self, const uint8_t* text, size_t at, size_t end) noexcept nogil
     cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end) noexcept nogil

@@ -3,25 +3,25 @@
 """Added tokens in a text: one matcher is one of Hugging Face's two automata (rules A3, A6, A7).
 
 Matches are leftmost-longest and do not overlap. Nearly no place in a text begins a token, and the
-first two bytes tell for almost all of them: two small tables are read over the text, and only
-where they agree a trie is walked. So the work is bounded by the length of the text times that of
-the longest token, on a text made for it; on others it is two look-ups per byte.
+first two bytes tell for almost all of them: two small tables are looked up for many places of the
+text at once (_sieve.h), and only where they agree a trie is walked. So the work is bounded by the
+length of the text times that of the longest token, on a text made for it; on others it is little
+more than reading the text.
 """
 
 from collections.abc import Sequence
 
 from tokcy import unicode as ucd
+from tokcy._pretok import SIMD
 
+cimport cython
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from tokcy._platform cimport tk_unlikely
+from tokcy._sieve cimport next_place, tk_byte_sets_finish, tk_find_sieve, tk_places
 from tokcy._utf8 cimport utf8_before, utf8_decode, utf8_width
-
-cdef enum:
-    UNROLLED = 4            # places that are looked at together
 
 # Inclusive ranges of Rust's \s and \w; written once, with the GIL held.
 cdef const int32_t* whitespace = NULL
@@ -52,15 +52,21 @@ cdef int spans_push(SpanList* spans, size_t begin, size_t end, int64_t token) no
     return 0
 
 
+@cython.final
 cdef class AddedMatcher:
     """The added tokens that are matched in one go; immutable, shared by threads.
 
     Args:
         tokens: (content as UTF-8, id, lstrip, rstrip, single_word) of each. Empty contents are
             left out; of equal contents the last counts.
+        simd: the variant of the filter, "scalar", "avx2" or "avx512", or ValueError where the
+            processor lacks it.
     """
 
-    def __cinit__(self, tokens: Sequence[tuple[bytes, int, bool, bool, bool]]):
+    def __cinit__(self, tokens: Sequence[tuple[bytes, int, bool, bool, bool]], str simd=SIMD):
+        self.sieve.simd = tk_find_sieve(simd.encode())
+        if self.sieve.simd == NULL:
+            raise ValueError(f"no SIMD variant {simd!r} on this processor")
         by_content = {content: flags for content, *flags in tokens if content}
         contents = sorted(by_content)
         self.n_tokens = len(contents)
@@ -75,7 +81,7 @@ cdef class AddedMatcher:
             self.tokens[i].rstrip = rstrip
             self.tokens[i].single_word = single_word
         build_trie(self, contents)
-        build_filter(self, contents)
+        build_sieve(self, contents)
         load_ranges()
 
     def __dealloc__(self):
@@ -109,8 +115,10 @@ cdef class AddedMatcher:
         cdef size_t at = begin, done = begin, first, last, space_end = begin
         cdef const Token* token
         cdef int32_t index
+        cdef tk_places places
+        places.end = 0
         while True:
-            at = self.next_candidate(text, at, end)
+            at = next_place(&self.sieve, text, at, end, &places)
             if at == end:
                 break
             index = self.longest_match(text, at, end)
@@ -142,21 +150,6 @@ cdef class AddedMatcher:
         if done < end:
             return spans_push(spans, done, end, -1)
         return 0
-
-    cdef size_t next_candidate(self, const uint8_t* text, size_t at, size_t end) noexcept nogil:
-        """The next place that may begin a token, or `end`."""
-        while at + UNROLLED < end:
-            if tk_unlikely((self.begins[text[at]] & self.follows[text[at + 1]])
-                           | (self.begins[text[at + 1]] & self.follows[text[at + 2]])
-                           | (self.begins[text[at + 2]] & self.follows[text[at + 3]])
-                           | (self.begins[text[at + 3]] & self.follows[text[at + 4]])):
-                break
-            at += UNROLLED
-        while at + 1 < end:
-            if self.begins[text[at]] & self.follows[text[at + 1]]:
-                return at
-            at += 1
-        return at if at < end and self.single[text[at]] else end
 
     cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end) noexcept nogil:
         """Index of the longest token that begins here, or -1."""
@@ -230,7 +223,7 @@ cdef void load_ranges() except *:
     ranges_in_use = (spaces, words)
 
 
-cdef void build_filter(AddedMatcher matcher, list contents) except *:
+cdef void build_sieve(AddedMatcher matcher, list contents) except *:
     """Note the first two bytes of every token; one of a single byte takes any second.
 
     First bytes are dealt into eight buckets, a bit each. A pair passes if some bucket has both.
@@ -238,20 +231,18 @@ cdef void build_filter(AddedMatcher matcher, list contents) except *:
     cdef const uint8_t* content
     cdef uint8_t bucket
     cdef size_t i
-    memset(matcher.begins, 0, sizeof(matcher.begins))
-    memset(matcher.follows, 0, sizeof(matcher.follows))
-    memset(matcher.single, 0, sizeof(matcher.single))
     buckets = {}
     for text in contents:
         content = text
         bucket = 1 << buckets.setdefault(content[0], len(buckets) % 8)
-        matcher.begins[content[0]] |= bucket
+        matcher.sieve.first.of[content[0]] |= bucket
         if len(text) == 1:
-            matcher.single[content[0]] = 1
             for i in range(256):
-                matcher.follows[i] |= bucket
+                matcher.sieve.second.of[i] |= bucket
         else:
-            matcher.follows[content[1]] |= bucket
+            matcher.sieve.second.of[content[1]] |= bucket
+    tk_byte_sets_finish(&matcher.sieve.first)
+    tk_byte_sets_finish(&matcher.sieve.second)
 
 
 cdef void build_trie(AddedMatcher matcher, list contents) except *:

@@ -5,16 +5,18 @@ One text is prepared (added tokens, normalization), its pieces are found, and th
 encoded, unit by unit: a unit is some tens of kilobytes of consecutive spans. Each unit writes
 its ids into its own window of one scratch buffer (a piece never becomes more ids than it has
 bytes), so units need no agreement; at the end the windows are copied into one NumPy array.
+The short texts of a batch are joined and go the same way as one text, each a unit.
 
-The GIL is released throughout, but for what is done for each string of a batch. Between blocks
-of units the main thread takes it for a moment to see signals, so that Ctrl-C stops a long call.
+The GIL is released throughout, but for a short text, which would take longer, and for what is done
+for each string of a batch. Between blocks of units the main thread takes it for a moment to see
+signals, so that Ctrl-C stops a long call.
 """
 
 cimport cython
 cimport numpy as cnp
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from tokcy._bpe cimport Bpe, Tally
@@ -28,16 +30,17 @@ from tokcy._job cimport (
     job_free,
     job_gather,
     job_init,
+    job_join,
     job_n_ids,
     job_place_windows,
     job_plan,
 )
 from tokcy._locate cimport locate, to_characters
 from tokcy._platform cimport tk_cas64, tk_store_release64
-from tokcy._prepare cimport Preparer, Span
+from tokcy._prepare cimport Prepared, Preparer, Span, prepared_init, release
 from tokcy._pretok cimport PreTokenizer
 from tokcy._source cimport Source, source_close, source_open
-from tokcy._status cimport check_signals, raise_status
+from tokcy._status cimport OUT_OF_MEMORY, check_signals, raise_status
 
 import numpy as np
 
@@ -47,6 +50,7 @@ from tokcy.threads import resolve_num_threads
 cnp.import_array()
 
 cdef enum:
+    SHORT_TEXT_BYTES = 4096         # some 10 µs; releasing the GIL takes 50 ns, and more to get it
     SERIAL_UNIT_BYTES = 1 << 20     # a unit where one thread has it all
     BLOCK_BYTES = 4 << 20           # work per thread between two looks for signals
     LONG_TEXT_BYTES = 1 << 20       # in a batch: long enough to be shared by all threads
@@ -138,8 +142,11 @@ cdef class Engine:
             n = job_n_ids(&job)
             ids = _empty(before + n + (self.suffix.size if special else 0))
             out = <uint32_t*>cnp.PyArray_DATA(ids)
-            with nogil:
-                job_gather(&job, out + before)
+            if source.size < SHORT_TEXT_BYTES:
+                job_gather(&job, 0, job.n_units, out + before)
+            else:
+                with nogil:
+                    job_gather(&job, 0, job.n_units, out + before)
             if special:
                 memcpy(out, self.prefix.data, 4 * before)
                 memcpy(out + before + n, self.suffix.data, 4 * self.suffix.size)
@@ -167,8 +174,10 @@ cdef class Engine:
 
     cdef int _run(self, const Source* source, bint added, num_threads, Cache* cache, Job* job,
                   Tally* tally) except? -3:
-        """Take one text through the rooms, the GIL released; a status."""
+        """Take one text through the rooms, the GIL released unless it is short; a status."""
         cdef int threads = self._threads_for(source.size, num_threads), status
+        if source.size < SHORT_TEXT_BYTES:
+            return self._encode_text(cache, source, added, threads, True, job, tally)
         with nogil:
             status = self._encode_text(cache, source, added, threads, True, job, tally)
         return status
@@ -189,13 +198,20 @@ cdef class Engine:
             threads = 1
         status = self.preparer.prepare(source.bytes, source.size, added, False, &job.prepared)
         if status == 0:
-            status = job_plan(job, self.unit_bytes if parallel else SERIAL_UNIT_BYTES)
+            status = self._encode_job(cache, job, self.unit_bytes if parallel
+                                      else SERIAL_UNIT_BYTES, threads, interruptible, tally)
+        if parallel:
+            tk_store_release64(&parallel_calls, 0)
+        return status
+
+    cdef int _encode_job(self, Cache* cache, Job* job, size_t unit_bytes, int threads,
+                         bint interruptible, Tally* tally) noexcept nogil:
+        """Encode what is prepared."""
+        cdef int status = job_plan(job, unit_bytes)
         if status == 0:
             status = self._find_pieces(job, threads)
         if status == 0:
             status = self._encode_units(cache, job, threads, interruptible, tally)
-        if parallel:
-            tk_store_release64(&parallel_calls, 0)
         return status
 
     cdef int _find_pieces(self, Job* job, int threads) noexcept nogil:
@@ -239,14 +255,14 @@ cdef class Engine:
         cdef uint32_t* out = job.ids + unit.out
         cdef const Span* span
         cdef size_t s, begin, end, n = 0, written = 0
-        for s in range(unit.first_span, unit.last_span + 1):
+        for s in range(unit.first_span, unit.end_span):
             span = job.prepared.spans + s
             if span.token >= 0:
                 out[n] = <uint32_t>span.token
                 n += 1
                 continue
             begin = unit.begin if s == unit.first_span else span.begin
-            end = unit.end if s == unit.last_span else span.end
+            end = unit.end if s + 1 == unit.end_span else span.end
             unit.status = self.model.encode_pieces(cache, &job.text, begin, end, span.end,
                                                    out + n, &written, &unit.tally)
             if unit.status:
@@ -268,12 +284,11 @@ cdef class Engine:
         """
         cdef list held = _listed(texts)         # keeps the strings alive
         cdef size_t n_texts = len(held), total = 0, n_groups = 0, i
-        cdef cnp.ndarray offsets = np.zeros(n_texts + 1, dtype=np.int64)
-        cdef int64_t* ends = <int64_t*>cnp.PyArray_DATA(offsets) + 1
+        cdef cnp.ndarray offsets = _empty(n_texts + 1, cnp.NPY_INT64), values
+        cdef int64_t* ends = <int64_t*>cnp.PyArray_DATA(offsets)
         cdef Source* sources = <Source*>calloc(n_texts + 1, sizeof(Source))
         cdef Group* groups = <Group*>calloc(n_texts + 1, sizeof(Group))
         cdef int threads
-        cdef cnp.ndarray values
         cdef uint32_t* out
         try:
             if sources == NULL or groups == NULL:
@@ -282,9 +297,11 @@ cdef class Engine:
             threads = self._threads_for(total, num_threads)
             with nogil:
                 n_groups = _make_groups(sources, n_texts, self.bytes_per_thread, groups)
-            self._encode_groups(sources, groups, n_groups, special, added, threads, ends)
-            np.cumsum(offsets, out=offsets)
-            values = _empty(offsets[n_texts])
+            ends[0] = 0
+            self._encode_groups(sources, groups, n_groups, special, added, threads, ends + 1)
+            for i in range(n_texts):
+                ends[i + 1] += ends[i]
+            values = _empty(ends[n_texts])
             out = <uint32_t*>cnp.PyArray_DATA(values)
             with nogil:
                 _gather_groups(groups, n_groups, out)
@@ -324,20 +341,17 @@ cdef class Engine:
             while last < n and last - first < 64 * threads and not _is_long(groups + last, sources):
                 last += 1
             if last == first:
-                self._encode_group(cache, sources, groups + first, special, added, threads,
-                                   True, counts)
+                self._encode_long(cache, sources, groups + first, special, added, threads, counts)
                 last = first + 1
             else:
                 parallel = threads > 1 and tk_cas64(&parallel_calls, 0, 1)
                 if parallel:
                     for g in prange(first, last, schedule="dynamic", num_threads=threads):
-                        self._encode_group(cache, sources, groups + g, special, added, 1,
-                                           False, counts)
+                        self._encode_group(cache, sources, groups + g, special, added, counts)
                     tk_store_release64(&parallel_calls, 0)
                 else:
                     for g in range(first, last):
-                        self._encode_group(cache, sources, groups + g, special, added, 1,
-                                           False, counts)
+                        self._encode_group(cache, sources, groups + g, special, added, counts)
             for g in range(first, last):
                 status = groups[g].status if groups[g].status else status
                 tally.pieces += groups[g].tally.pieces
@@ -347,30 +361,64 @@ cdef class Engine:
                 status = check_signals()
         return status
 
-    cdef void _encode_group(self, Cache* cache, const Source* sources, Group* group,
-                            bint special, bint added, int threads, bint interruptible,
-                            int64_t* counts) noexcept nogil:
+    cdef void _encode_long(self, Cache* cache, const Source* sources, Group* group, bint special,
+                           bint added, int threads, int64_t* counts) noexcept nogil:
+        """Encode the one text of a group by all threads."""
         cdef Job job
-        cdef size_t i, n
-        cdef Ids* ids = &group.ids
+        job_init(&job)
+        group.status = self._encode_text(cache, sources + group.first, added, threads, True, &job,
+                                         &group.tally)
+        if group.status == 0:
+            group.status = self._take_ids(&job, group, special, counts)
+        job_free(&job)
+
+    cdef void _encode_group(self, Cache* cache, const Source* sources, Group* group, bint special,
+                            bint added, int64_t* counts) noexcept nogil:
+        """Encode the texts of a group as one, on this thread."""
+        cdef Job job
+        cdef Prepared prepared
+        cdef size_t i
+        cdef int status = 0
+        job_init(&job)
+        prepared_init(&prepared)
+        job.text_ends = <size_t*>malloc((group.last - group.first) * sizeof(size_t))
+        if job.text_ends == NULL:
+            status = OUT_OF_MEMORY
         for i in range(group.first, group.last):
-            job_init(&job)
-            group.status = self._encode_text(cache, sources + i, added, threads, interruptible,
-                                             &job, &group.tally)
-            n = job_n_ids(&job) + (self.prefix.size + self.suffix.size if special else 0)
-            if group.status == 0:
-                group.status = ids_reserve(ids, n)
-            if group.status == 0:
-                counts[i] = n
-                if special:
-                    ids_append(ids, &self.prefix)
-                job_gather(&job, ids.data + ids.size)
-                ids.size += job_n_ids(&job)
-                if special:
-                    ids_append(ids, &self.suffix)
-            job_free(&job)
-            if group.status:
-                return
+            if status == 0:
+                status = self.preparer.prepare(sources[i].bytes, sources[i].size, added, False,
+                                               &prepared)
+            if status == 0:
+                status = job_join(&job, &prepared)
+        release(&prepared)
+        if status == 0:
+            status = self._encode_job(cache, &job, SERIAL_UNIT_BYTES, 1, False, &group.tally)
+        if status == 0:
+            status = self._take_ids(&job, group, special, counts)
+        job_free(&job)
+        group.status = status
+
+    cdef int _take_ids(self, const Job* job, Group* group, bint special,
+                       int64_t* counts) noexcept nogil:
+        """Copy the ids of all texts of a group, and what goes around each; a status."""
+        cdef Ids* ids = &group.ids
+        cdef size_t n_texts = group.last - group.first, t, n
+        cdef int status = ids_reserve(ids, job_n_ids(job)
+                                      + n_texts * (self.prefix.size + self.suffix.size))
+        if status:
+            return status
+        for t in range(n_texts):
+            n = ids.size
+            if special:
+                ids_append(ids, &self.prefix)
+            if job.n_texts:
+                ids.size += job_gather(job, t, t + 1, ids.data + ids.size)
+            else:
+                ids.size += job_gather(job, 0, job.n_units, ids.data + ids.size)
+            if special:
+                ids_append(ids, &self.suffix)
+            counts[group.first + t] = ids.size - n
+        return 0
 
     # ----------------------------------------------------------------- offsets
 
@@ -408,7 +456,7 @@ cdef class Engine:
             offset_data = <int64_t*>cnp.PyArray_DATA(offsets)
             added_data = <uint8_t*>cnp.PyArray_DATA(is_added)
             with nogil:
-                job_gather(&job, id_data)
+                job_gather(&job, 0, job.n_units, id_data)
                 locate(self.model.vocabulary, self.model.ignore_merges, &job, id_data,
                        offset_data, added_data)
                 if source.owned != NULL:        # not ASCII
@@ -423,11 +471,7 @@ cdef class Engine:
         cdef int status = self.preparer.prepare(source.bytes, source.size, added, True,
                                                 &job.prepared)
         if status == 0:
-            status = job_plan(job, SERIAL_UNIT_BYTES)
-        if status == 0:
-            status = self._find_pieces(job, 1)
-        if status == 0:
-            status = self._encode_units(cache, job, 1, True, tally)
+            status = self._encode_job(cache, job, SERIAL_UNIT_BYTES, 1, True, tally)
         return status
 
 
@@ -455,9 +499,9 @@ cdef void _dispose(Job* job, Source* source) noexcept:
             source_close(source)
 
 
-cdef cnp.ndarray _empty(size_t n):
+cdef cnp.ndarray _empty(size_t n, int dtype=cnp.NPY_UINT32):
     cdef cnp.npy_intp length = n
-    return cnp.PyArray_EMPTY(1, &length, cnp.NPY_UINT32, 0)
+    return cnp.PyArray_EMPTY(1, &length, dtype, 0)
 
 
 cdef list _listed(texts):
@@ -468,16 +512,16 @@ cdef list _listed(texts):
 
 cdef size_t _open_all(list texts, Source* sources) except? 0:
     """The UTF-8 of each text; how many bytes in all."""
-    cdef size_t total = 0, i
-    for i in range(<size_t>len(texts)):
-        try:
+    cdef size_t total = 0, i = 0
+    try:
+        for i in range(<size_t>len(texts)):
             source_open(texts[i], sources + i)
-        except EncodeTypeError as error:
-            raise EncodeTypeError(f"texts[{i}]: {error}") from None
-        total += sources[i].size
-        if i % TEXTS_WITH_GIL == TEXTS_WITH_GIL - 1:
-            with nogil:
-                pass
+            total += sources[i].size
+            if i % TEXTS_WITH_GIL == TEXTS_WITH_GIL - 1:
+                with nogil:
+                    pass
+    except EncodeTypeError as error:
+        raise EncodeTypeError(f"texts[{i}]: {error}") from None
     return total
 
 

@@ -1,16 +1,20 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One text on its way through the rooms: its spans, bitmaps, units and ids.
 
-Everything a text needs lies in one block of memory, as a short text must not pay for four
-allocations. The ids part is larger than needed (an id for each byte), but pages that nothing is
-written to cost nothing.
+Everything a text needs lies in one block of memory, which for a short one is a part of the job
+itself. The ids part is larger than needed (an id for each byte), but pages that nothing is written
+to cost nothing.
+
+The short texts of a batch are joined into one: finding pieces by eight cursors takes some hundred
+bytes to pay. Nothing is seen across the border of two texts, as each starts a span of its own.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from tokcy._bitmap cimport next_set, set_bit
+from tokcy._added cimport spans_push
+from tokcy._bitmap cimport bitmap_words, next_set, set_bit
 from tokcy._prepare cimport Span, release
 
 cdef enum:
@@ -19,18 +23,53 @@ cdef enum:
 
 
 cdef void job_init(Job* job) noexcept nogil:
-    memset(job, 0, sizeof(Job))
+    memset(job, 0, sizeof(Job) - sizeof(job.few))
+
+
+cdef int job_join(Job* job, const Prepared* text) noexcept nogil:
+    """Append a prepared text to those that were joined; 0, or OUT_OF_MEMORY.
+
+    `text_ends` has room for one more.
+    """
+    cdef Prepared* joined = &job.prepared
+    cdef size_t base = joined.size, capacity, i
+    cdef const Span* span
+    cdef void* moved
+    if base + text.size > job.capacity:
+        capacity = max(2 * job.capacity, base + text.size)
+        moved = realloc(joined.owned, capacity)
+        if moved == NULL:
+            return OUT_OF_MEMORY
+        joined.text = joined.owned = <uint8_t*>moved
+        job.capacity = capacity
+    memcpy(joined.owned + base, text.text, text.size)
+    joined.size += text.size
+    for i in range(text.n_spans):
+        span = text.spans + i
+        if spans_push(&joined.found, base + span.begin, base + span.end, span.token) < 0:
+            return OUT_OF_MEMORY
+    joined.spans = joined.found.data
+    joined.n_spans = joined.found.size
+    job.text_ends[job.n_texts] = joined.n_spans
+    job.n_texts += 1
+    return 0
 
 
 cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil:
-    """Allocate the block, mark the spans in the bitmaps and cut them into units."""
+    """Lay out the block, mark the spans in the bitmaps and cut them into units.
+
+    Joined texts are a unit each, and unit_bytes does not matter.
+    """
     cdef size_t size = job.prepared.size, n_spans = job.prepared.n_spans
-    cdef size_t words = (size + 63) // 64 + 1
-    cdef size_t most_units = (size + n_spans) // unit_bytes + 2
+    cdef size_t words = bitmap_words(size)
+    cdef size_t most_units = job.n_texts if job.n_texts else (size + n_spans) // unit_bytes + 2
     cdef size_t most_ids = size + n_spans + SLACK * most_units
     cdef size_t bitmap_bytes = 2 * words * sizeof(uint64_t)
-    cdef uint8_t* block = <uint8_t*>malloc(bitmap_bytes + most_units * sizeof(Unit)
-                                           + most_ids * sizeof(uint32_t))
+    cdef size_t block_bytes = (bitmap_bytes + most_units * sizeof(Unit)
+                               + most_ids * sizeof(uint32_t))
+    cdef uint8_t* block = <uint8_t*>job.few
+    if block_bytes > sizeof(job.few):
+        block = <uint8_t*>malloc(block_bytes)
     if block == NULL:
         return OUT_OF_MEMORY
     memset(block, 0, bitmap_bytes)
@@ -39,7 +78,10 @@ cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil:
     job.units = <Unit*>(block + bitmap_bytes)
     job.ids = <uint32_t*>(job.units + most_units)
     _mark_spans(job)
-    _cut_units(job, unit_bytes)
+    if job.n_texts:
+        _cut_texts(job)
+    else:
+        _cut_units(job, unit_bytes)
     return 0
 
 
@@ -76,7 +118,7 @@ cdef void _cut_units(Job* job, size_t unit_bytes) noexcept nogil:
                 unit.begin = at
                 used = 0
                 job.n_units += 1
-            unit.last_span = i
+            unit.end_span = i + 1
             if span.token >= 0:
                 used += 1
                 break
@@ -86,6 +128,22 @@ cdef void _cut_units(Job* job, size_t unit_bytes) noexcept nogil:
             unit.end = at
             if at == span.end:
                 break
+
+
+cdef void _cut_texts(Job* job) noexcept nogil:
+    """Make a unit of each joined text."""
+    cdef const Span* spans = job.prepared.spans
+    cdef Unit* unit
+    cdef size_t t, s = 0
+    for t in range(job.n_texts):
+        unit = job.units + t
+        memset(unit, 0, sizeof(Unit))
+        unit.first_span = s
+        s = unit.end_span = job.text_ends[t]
+        if unit.first_span < s:
+            unit.begin = spans[unit.first_span].begin
+            unit.end = spans[s - 1].end
+    job.n_units = job.n_texts
 
 
 cdef void job_place_windows(Job* job) noexcept nogil:
@@ -107,7 +165,7 @@ cdef void job_place_windows(Job* job) noexcept nogil:
                 at = span.end
             s += 1
         span = job.prepared.spans + s
-        if span.token < 0:
+        if unit.first_span < unit.end_span and span.token < 0:
             at = next_set(job.starts, unit.begin, span.end)
         unit.out = at + tokens + SLACK * u
 
@@ -119,16 +177,19 @@ cdef size_t job_n_ids(const Job* job) noexcept nogil:
     return n
 
 
-cdef void job_gather(const Job* job, uint32_t* out) noexcept nogil:
-    """Copy the ids of all units, in order."""
-    cdef size_t u
-    for u in range(job.n_units):
-        memcpy(out, job.ids + job.units[u].out, job.units[u].n_ids * sizeof(uint32_t))
-        out += job.units[u].n_ids
+cdef size_t job_gather(const Job* job, size_t first, size_t last, uint32_t* out) noexcept nogil:
+    """Copy the ids of units first, …, last - 1; how many there are."""
+    cdef size_t u, n = 0
+    for u in range(first, last):
+        memcpy(out + n, job.ids + job.units[u].out, job.units[u].n_ids * sizeof(uint32_t))
+        n += job.units[u].n_ids
+    return n
 
 
 cdef void job_free(Job* job) noexcept nogil:
-    free(job.starts)
+    if job.starts != job.few:
+        free(job.starts)
+    free(job.text_ends)
     release(&job.prepared)
     job_init(job)
 

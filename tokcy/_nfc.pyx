@@ -3,9 +3,9 @@
 """Unicode normalization form C, as Hugging Face has it: that of Unicode 9 (rule N1).
 
 Nearly all text is in the form already, and ``nfc_settled`` finds that out at the speed of reading
-it: characters that neither move nor combine are skipped, most of them by their first byte. What
-is left of doubt is a stretch from one *boundary* to the next, a boundary being a character before
-which nothing can combine. Only such stretches are decomposed, ordered and composed again.
+it: characters that neither move nor combine are skipped, most of them by their first two bytes.
+What is left of doubt is a stretch from one *boundary* to the next, a boundary being a character
+before which nothing can combine. Only such stretches are decomposed, ordered and composed again.
 
 Offsets (rule N5) are part of being exact. Hugging Face walks through the result with a cursor in
 the source: a character that stands for n source characters takes the range of the first and
@@ -15,6 +15,7 @@ moves the cursor on by n, one that was inserted takes the range before the curso
 import numpy as np
 
 from tokcy import unicode as ucd
+from tokcy._pretok import SIMD
 
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
@@ -29,7 +30,7 @@ from tokcy._aligned cimport (
     aligned_put,
     aligned_reserve,
 )
-from tokcy._platform cimport tk_load64
+from tokcy._sieve cimport Sieve, next_place, tk_byte_sets_finish, tk_find_sieve, tk_places
 from tokcy._utf8 cimport utf8_before, utf8_decode, utf8_encode, utf8_width
 
 cdef enum:
@@ -51,8 +52,6 @@ cdef enum:
     UTF8_MOST = 4
     SHORT_RUN = 16          # marks that insertion sort orders faster than counting
 
-cdef uint64_t HIGH_BITS = <uint64_t>0x8080808080808080
-
 cdef struct Kind:           # characters that normalization treats alike
     uint8_t ccc             # canonical combining class
     uint8_t trail           # class of the last character of its decomposition
@@ -73,7 +72,7 @@ cdef uint8_t block_of[0x1100]
 cdef const uint8_t* kind_blocks = NULL
 cdef Kind kinds[256]
 cdef uint8_t passing_kinds = 0          # kinds below are boundaries that stay as they are
-cdef uint8_t passing_lead[256]          # first bytes of such characters only
+cdef Sieve not_passing                  # by the first two bytes of a character; some do pass
 cdef const uint32_t* decomposing = NULL
 cdef const uint32_t* decomposition_ends = NULL
 cdef const uint32_t* decomposed = NULL
@@ -146,19 +145,25 @@ def _load_kinds(tables):
     mixed = np.flatnonzero(by_block.any(axis=1))
     for i, block in enumerate(mixed.tolist(), start=1):
         block_of[block] = i
-    for lead in range(0xC2, 0xF5):
-        first, last = _lead_range(lead)
-        passing_lead[lead] = bool((of_character[first:last] < passing_kinds).all())
+    _fill_sieve(of_character >= passing_kinds)
     return np.concatenate([np.zeros((1, 256), dtype=np.uint8), by_block[mixed]])
 
 
-def _lead_range(lead):
-    """The code points, first and beyond the last, whose UTF-8 begins with this byte."""
-    if lead < 0xE0:
-        return (lead & 0x1F) << 6, ((lead & 0x1F) + 1) << 6
-    if lead < 0xF0:
-        return max((lead & 0x0F) << 12, 0x800), ((lead & 0x0F) + 1) << 12
-    return max((lead & 0x07) << 18, 0x10000), min(((lead & 0x07) + 1) << 18, 0x110000)
+def _fill_sieve(doubtful):
+    """Note the first two bytes of the characters for which the array, bool[0x110000], is set.
+
+    First bytes are dealt into eight buckets, a bit each. A pair passes if some bucket has both.
+    """
+    cdef uint8_t lead, second
+    not_passing.simd = tk_find_sieve(SIMD.encode())
+    pairs_of_bytes = {chr(c).encode("utf-8", "surrogatepass")[:2]
+                      for c in np.flatnonzero(doubtful).tolist()}
+    leads = sorted({lead for lead, _ in pairs_of_bytes})
+    for lead, second in pairs_of_bytes:
+        not_passing.first.of[lead] |= 1 << leads.index(lead) % 8
+        not_passing.second.of[second] |= 1 << leads.index(lead) % 8
+    tk_byte_sets_finish(&not_passing.first)
+    tk_byte_sets_finish(&not_passing.second)
 
 
 cdef inline uint8_t kind_of(uint32_t code) noexcept nogil:
@@ -176,21 +181,16 @@ cdef size_t nfc_settled(const uint8_t* text, size_t begin, size_t end) noexcept 
     cdef uint32_t code, starter = 0
     cdef uint8_t kind, ccc, last_ccc = 0, trail = 0
     cdef bint has_starter = False
-    while at < end:
-        if text[at] < 0x80:
-            while at + 8 <= end and not tk_load64(text + at) & HIGH_BITS:
-                at += 8
-            while at < end and text[at] < 0x80:
-                at += 1
-            continue
-        width = utf8_width(text[at])
-        if passing_lead[text[at]]:
-            at += width
-            continue
-        code = utf8_decode(text + at, width)
+    cdef tk_places places
+    places.end = 0
+    while True:
+        here = next_place(&not_passing, text, at, end, &places)
+        if here == end:
+            return end
+        width = utf8_width(text[here])
+        code = utf8_decode(text + here, width)
         kind = kind_of(code)
-        here = at
-        at += width
+        at = here + width
         if kind < passing_kinds:
             continue
         if here != run_end:
@@ -215,7 +215,6 @@ cdef size_t nfc_settled(const uint8_t* text, size_t begin, size_t end) noexcept 
             starter = code
             trail = kinds[kind].trail
             has_starter = True
-    return end
 
 
 # --- making it so -------------------------------------------------------------------------------

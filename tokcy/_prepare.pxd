@@ -14,12 +14,15 @@ cdef struct Prepared:
     const uint8_t* text     # the caller's raw text, or `owned`
     size_t size
     uint8_t* owned          # the normalized text, or NULL where nothing had to change
-    Span* spans             # in order; spans of text are not empty and do not overlap
+    const Span* spans       # in order; spans of text are not empty and do not overlap
     size_t n_spans
     size_t* raw_begin       # of each byte of an owned text whose offsets are wanted: the raw
     size_t* raw_end         # byte range it came from; else NULL, for the identity
+    SpanList sections       # where the spans lie: here, or in `found` where sections were split
+    SpanList found
 
 
+cdef void prepared_init(Prepared* prepared) noexcept nogil
 cdef void release(Prepared* prepared) noexcept nogil
 
 
@@ -31,7 +34,7 @@ cdef class Preparer:
     cdef int prepare(self, const uint8_t* raw, size_t size, bint allow_added,
                      bint want_offsets, Prepared* out) noexcept nogil
     cdef bint is_normal(self, const uint8_t* raw, const SpanList* sections) noexcept nogil
-    cdef int split_in_place(self, const uint8_t* raw, bint allow_added, const SpanList* sections,
+    cdef int split_in_place(self, const uint8_t* raw, const SpanList* sections,
                             SpanList* spans) noexcept nogil
     cdef int rewrite(self, const uint8_t* raw, bint allow_added, const SpanList* sections,
                      SpanList* spans, AlignedText* text) noexcept nogil

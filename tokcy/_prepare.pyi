@@ -1,11 +1,13 @@
 """Raw text → spans of text and added tokens."""
 
 from collections.abc import Iterable
+from typing import final
 
 from typing_extensions import Self
 
 from tokcy.spec import AddedToken
 
+@final
 class Preparer:
     def __new__(
         cls, added_tokens: Iterable[AddedToken], nfc: bool, add_prefix_space: bool

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from tokcy._nfc import nfc as normal_form
 
+cimport cython
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free
@@ -33,13 +34,27 @@ from tokcy._nfc cimport nfc_append, nfc_load, nfc_settled
 cdef const uint8_t* SPACE = b" "
 
 
+cdef void prepared_init(Prepared* prepared) noexcept nogil:
+    memset(prepared, 0, sizeof(Prepared))
+
+
 cdef void release(Prepared* prepared) noexcept nogil:
     """Free what a Prepared owns; it may be filled again."""
-    free(prepared.owned)
-    free(prepared.spans)
-    free(prepared.raw_begin)
-    free(prepared.raw_end)
-    memset(prepared, 0, sizeof(Prepared))
+    forget_text(prepared)
+    free(prepared.sections.data)
+    free(prepared.found.data)
+    prepared_init(prepared)
+
+
+cdef inline void forget_text(Prepared* prepared) noexcept nogil:
+    """Leave nothing of a Prepared but memory for the spans of the next text."""
+    if prepared.owned != NULL:
+        free(prepared.owned)
+        free(prepared.raw_begin)
+        free(prepared.raw_end)
+        prepared.owned = NULL
+        prepared.raw_begin = prepared.raw_end = NULL
+    prepared.sections.size = prepared.found.size = 0
 
 
 cdef AddedMatcher matcher_of(list tokens):
@@ -51,6 +66,7 @@ cdef AddedMatcher matcher_of(list tokens):
     return AddedMatcher(rows) if rows else None
 
 
+@cython.final
 cdef class Preparer:
     """Finds added tokens and normalizes; immutable, shared by threads.
 
@@ -82,6 +98,7 @@ cdef class Preparer:
         cdef const uint8_t* raw = <const uint8_t*>PyUnicode_AsUTF8AndSize(text, &size)
         cdef Prepared prepared
         cdef int status
+        prepared_init(&prepared)
         with nogil:
             status = self.prepare(raw, size, allow_added, want_offsets, &prepared)
         try:
@@ -93,38 +110,39 @@ cdef class Preparer:
 
     cdef int prepare(self, const uint8_t* raw, size_t size, bint allow_added, bint want_offsets,
                      Prepared* out) noexcept nogil:
-        """Fill `out`, whose old content does not matter; 0, or -1 without memory.
+        """Fill `out` anew; 0, or -1 without memory.
 
-        Without `allow_added` nothing is taken for an added token. The caller releases `out`,
-        before the raw text goes, whatever comes back.
+        Without `allow_added` nothing is taken for an added token. The caller has initialized
+        `out`, perhaps used it for other texts, and releases it before the raw text goes,
+        whatever comes back.
         """
-        cdef SpanList sections, spans
+        cdef SpanList* spans = &out.sections
         cdef AlignedText text
         cdef int status = 0
         cdef bint in_place
-        memset(out, 0, sizeof(Prepared))
-        memset(&sections, 0, sizeof(SpanList))
-        memset(&spans, 0, sizeof(SpanList))
-        aligned_init(&text, want_offsets)
+        forget_text(out)
         if allow_added and self.raw_tokens is not None:
-            status = self.raw_tokens.find_spans(raw, 0, size, &sections)
+            status = self.raw_tokens.find_spans(raw, 0, size, &out.sections)
         elif size > 0:
-            status = spans_push(&sections, 0, size, -1)
-        in_place = status == 0 and self.is_normal(raw, &sections)
+            status = spans_push(&out.sections, 0, size, -1)
+        in_place = status == 0 and self.is_normal(raw, &out.sections)
         if in_place:
-            status = self.split_in_place(raw, allow_added, &sections, &spans)
-            in_place = not self.add_prefix_space or all_start_with_space(raw, &spans)
+            if allow_added and self.normalized_tokens is not None:
+                spans = &out.found
+                status = self.split_in_place(raw, &out.sections, spans)
+            in_place = not self.add_prefix_space or all_start_with_space(raw, spans)
         if in_place:
             out.text = raw
             out.size = size
         elif status == 0:
+            spans = &out.found
             spans.size = 0
-            status = self.rewrite(raw, allow_added, &sections, &spans, &text)
+            aligned_init(&text, want_offsets)
+            status = self.rewrite(raw, allow_added, &out.sections, spans, &text)
             out.text = out.owned = text.bytes
             out.size = text.size
             out.raw_begin = text.begins
             out.raw_end = text.ends
-        free(sections.data)
         out.spans = spans.data
         out.n_spans = spans.size
         return status
@@ -141,7 +159,7 @@ cdef class Preparer:
                     return False
         return True
 
-    cdef int split_in_place(self, const uint8_t* raw, bint allow_added, const SpanList* sections,
+    cdef int split_in_place(self, const uint8_t* raw, const SpanList* sections,
                             SpanList* spans) noexcept nogil:
         """Find the normalized tokens in sections that stay as they are."""
         cdef const Span* section
@@ -149,7 +167,7 @@ cdef class Preparer:
         cdef int status = 0
         for i in range(sections.size):
             section = sections.data + i
-            if section.token < 0 and allow_added and self.normalized_tokens is not None:
+            if section.token < 0:
                 status = self.normalized_tokens.find_spans(raw, section.begin, section.end, spans)
             else:
                 status = spans_push(spans, section.begin, section.end, section.token)

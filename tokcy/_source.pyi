@@ -1,0 +1,3 @@
+"""A Python string as UTF-8."""
+
+def utf8(text: str, simd: str | None = None) -> bytes: ...

@@ -169,7 +169,7 @@ class Tokenizer:
         Raises:
             EncodeTypeError: an item is no str that UTF-8 can express; says which.
         """
-        return TokenBatch(
+        return TokenBatch._of(
             *self._backend.encode_batch(texts, add_special_tokens, allow_special, num_threads)
         )
 

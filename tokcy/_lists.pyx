@@ -1,0 +1,59 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Ids as lists of Python integers.
+
+To make an integer takes several times as long as to find one that was made before, and longer than
+to encode its token. So each id below MOST_PREPARED is made once per process, when it is first
+wanted, and kept: 32 bytes for each that ever was in a list.
+"""
+
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.ref cimport Py_INCREF, PyObject
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport calloc
+
+cdef enum:
+    MOST_PREPARED = 1 << 20         # more than any vocabulary has
+
+# Of these 8 MB only pages that are written to take memory.
+cdef PyObject** prepared = <PyObject**>calloc(MOST_PREPARED, sizeof(PyObject*))
+cdef size_t n_prepared = MOST_PREPARED if prepared != NULL else 0
+
+
+def as_lists(const uint32_t[::1] values, const int64_t[::1] offsets) -> list[list[int]]:
+    """values[offsets[i]:offsets[i + 1]] for each i.
+
+    Raises:
+        ValueError: the offsets fall or reach beyond the values.
+    """
+    cdef Py_ssize_t i, n_rows = offsets.shape[0] - 1
+    cdef const uint32_t* data = &values[0] if values.shape[0] else NULL
+    cdef list rows = PyList_New(n_rows), row
+    for i in range(n_rows):
+        if not 0 <= offsets[i] <= offsets[i + 1] <= values.shape[0]:
+            raise ValueError(f"offsets {offsets[i]} and {offsets[i + 1]} are none of a batch")
+        row = as_list(data + offsets[i], offsets[i + 1] - offsets[i])
+        Py_INCREF(row)
+        PyList_SET_ITEM(rows, i, row)
+    return rows
+
+
+cdef list as_list(const uint32_t* values, Py_ssize_t n):
+    cdef list row = PyList_New(n)
+    cdef object number
+    cdef Py_ssize_t i
+    for i in range(n):
+        if values[i] < n_prepared and prepared[values[i]] != NULL:
+            number = <object>prepared[values[i]]
+        else:
+            number = prepare(values[i])
+        Py_INCREF(number)
+        PyList_SET_ITEM(row, i, number)
+    return row
+
+
+cdef object prepare(uint32_t value):
+    cdef object number = value
+    if value < n_prepared:
+        Py_INCREF(number)
+        prepared[value] = <PyObject*>number
+    return number
