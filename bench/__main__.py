@@ -15,8 +15,8 @@ round counts, each the median of its calls; of seconds the median of the rounds.
     cores    all cores, elapsed time: a new prompt of 1 MB and one of 4 MB; also with one thread
     short    all cores, elapsed: 10,000 strings of 50 to 200 bytes, one by one and as a batch
     decode   all cores, elapsed: a million ids to one str
-    crafted  one thread, elapsed: texts that are hard on a tokenizer; and 16 Python threads
-             that use all models in turn
+    crafted  one thread, CPU time: texts that are hard on a tokenizer; and elapsed, 16 Python
+             threads that use all models in turn
 
 tokenizers and tiktoken, which are slow and keep to one thread for a text, are measured on less
 and have no part in cores. A whole run takes about half an hour on two cores.

@@ -53,7 +53,7 @@ QUESTIONS = (
     Question("single", "short", "test_short.py", "all", select="single"),
     Question("batch", "short", "test_short.py", "all", select="batch"),
     Question("decode", "decode", "test_decode.py", "all"),
-    Question("crafted", "crafted", "test_crafted.py", one_thread=True),
+    Question("crafted", "crafted", "test_crafted.py", one_thread=True, cpu_time=True),
     Question("threads", "crafted", "test_threads.py", one_thread=True, all_models=True),
 )
 GROUPS = tuple(dict.fromkeys(question.group for question in QUESTIONS))

@@ -114,4 +114,5 @@ def _cell(results: Results, library: str, wanted: Column, reasons: dict[str, Non
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}" if value < 10 else f"{value:,.1f}"
+    digits = 3 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
+    return f"{value:,.{digits}f}"
