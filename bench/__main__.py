@@ -1,19 +1,25 @@
-"""Measures every library on every model and text, and prints the whole table.
+"""Measures every library on every model and text, and prints tables and what they come to.
 
-    python -m bench [--model PATH]... [--text PATH]... [--library NAME]... [--json PATH]
+    python -m bench [--model NAME]... [--text NAME]... [--library NAME]... [--only PART,...]
 
-Each library runs in processes of its own: one that checks its ids against those of
-``tokenizers``, one that measures with one thread, in CPU time, and one that measures with all
-cores, in elapsed time. Columns:
+Each measurement is a process of its own, and what it returned must be the ids that tokenizers
+gave beforehand, or the table says so in place of the figure. The libraries take turns, several
+rounds of them, so that a busy minute of the machine meets them all; a peer that the first round
+shows to be far behind the best one has no further round. Of speeds the best
+round counts, each the median of its calls; of seconds the median of the rounds. Parts:
 
-    load s      from tokenizer.json to a tokenizer, elapsed; importing the library not included
-    + first     the same with the first call
-    first ms    the first call, a text of 40,000 characters (some 10,000 tokens of English)
-    unseen      texts of 300,000 characters that are new to the process; median
-    batch       such a text as 150 documents in one call, also new; median
-    repeated    the same text again and again; median
+    speed    one thread, CPU time: the first call, a text of 40,000 characters; then unseen text,
+             five pieces of 300,000 characters, each new; then the first of them again
+    load     from a tokenizer.json, or the library's own saved form, to the ids of 40,000
+             characters of English; importing not included, files in the system's cache
+    cores    all cores, elapsed time: a new prompt of 1 MB and one of 4 MB; also with one thread
+    short    all cores, elapsed: 10,000 strings of 50 to 200 bytes, one by one and as a batch
+    decode   all cores, elapsed: a million ids to one str
+    crafted  one thread, CPU time: texts that are hard on a tokenizer; and elapsed, 16 Python
+             threads that use all models in turn
 
-Speeds are in MB of UTF-8 text a second.
+tokenizers and tiktoken, which are slow and keep to one thread for a text, are measured on less
+and have no part in cores. A whole run takes about half an hour on two cores.
 """
 
 from __future__ import annotations
@@ -22,37 +28,40 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
-import venv
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-from bench.libraries import LIBRARIES, ONE_THREAD, version
-from bench.texts import default_models, default_texts
+from bench.criteria import summary
+from bench.libraries import LIBRARIES
+from bench.processes import measure
+from bench.questions import GROUPS, QUESTIONS, Question
+from bench.reference import make_reference, save_forms
+from bench.report import tables
+from bench.results import Results
+from bench.texts import Data, Pieces
 
-ROOT = Path(__file__).resolve().parent.parent
-RC_VERSION = "1.0.0rc3"
-RC_REQUIREMENTS = (f"tokenizers=={RC_VERSION}", "numpy>=2", "pytest>=8", "pytest-benchmark>=5")
-REFERENCE = next(iter(LIBRARIES))
-
-Row = dict[str, float | str]
+Entrant = tuple[Question, str]
 
 
 def main(argv: list[str] | None = None) -> int:
     arguments = _parse(argv)
-    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        for model in arguments.model or default_models(scratch):
-            for text in arguments.text or default_texts(scratch):
-                print(f"\n## {model.parent.name}, {text.stem}\n", flush=True)
-                _print_head()
-                rows += _compare(model, text, arguments.library, scratch)
-    print(f"\n{_machine()}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"machine": _machine(), "rows": rows}, indent=1))
+        results = Results()
+        run = Run(arguments, Path(folder), results)
+        print(f"{_machine()}\n", flush=True)
+        for name, questions in groupby(QUESTIONS, key=lambda question: question.name):
+            asked = [question for question in questions if question.group in arguments.only]
+            if not asked:
+                continue
+            run.ask(asked)
+            print(tables(results, name), flush=True)
+            if arguments.json:
+                content = {"machine": _machine(), "rows": results.rows}
+                arguments.json.write_text(json.dumps(content, indent=1))
+    print(summary(results))
     return 0
 
 
@@ -62,126 +71,114 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--model", type=Path, action="append", help="a tokenizer.json")
-    parser.add_argument("--text", type=Path, action="append", help="a UTF-8 file, 1 MB or more")
+    parser.add_argument("--model", action="append", help="a name, or a path to a tokenizer.json")
+    parser.add_argument("--text", action="append", help="a name, or a path to a UTF-8 file")
     parser.add_argument("--library", choices=LIBRARIES, action="append")
-    parser.add_argument("--json", type=Path, help="write the numbers here as well")
+    parser.add_argument("--only", type=_groups, default=GROUPS, metavar=",".join(GROUPS))
+    parser.add_argument("--rounds", type=int, default=2, help="2 by default; 3 or more to load")
+    parser.add_argument("--json", type=Path, help="write the figures of every round here as well")
     return parser.parse_args(argv)
 
 
-def _compare(model: Path, text: Path, libraries: list[str] | None, scratch: Path) -> list[Row]:
-    """Measure the libraries; the reference's ids are made even if it is not asked for."""
-    reference = scratch / "reference.json"
-    reference.unlink(missing_ok=True)
-    rows = []
-    for library in LIBRARIES:
-        asked_for = libraries is None or library in libraries
-        if not asked_for and library != REFERENCE:
-            continue
-        python = _rc_python() if library == "tokenizers-rc" else sys.executable
-        task = (f"--library={library}", f"--model={model}", f"--text={text}")
-        problem = _run(python, "test_ids.py", *task, f"--reference={reference}")
-        if not asked_for:
-            continue
-        row: Row = {
-            "library": library.removesuffix("-rc"),
-            "version": RC_VERSION if library == "tokenizers-rc" else version(library),
-            "model": model.parent.name,
-            "text": text.stem,
-        }
-        if problem:
-            row["problem"] = problem
-        else:
-            row |= _measure(python, task, scratch / "one.json", one_thread=True)
-            row |= _measure(python, task, scratch / "all.json", one_thread=False)
-        rows.append(row)
-        _print_row(row)
-    return rows
+def _groups(names: str) -> tuple[str, ...]:
+    chosen = tuple(names.split(","))
+    for name in chosen:
+        if name not in GROUPS:
+            raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(GROUPS)}")
+    return chosen
 
 
-def _measure(python: str, task: tuple[str, ...], result: Path, one_thread: bool) -> Row:
-    clock = "process_time" if one_thread else "perf_counter"
-    problem = _run(
-        python,
-        "test_speed.py",
-        *task,
-        f"--benchmark-json={result}",
-        f"--benchmark-timer=time.{clock}",
-        "--benchmark-disable-gc",
-        environment=ONE_THREAD if one_thread else {},
-    )
-    if problem:
-        return {"problem": problem}
-    prefix = "one" if one_thread else "all"
-    return {
-        f"{prefix}_{name}": value
-        for entry in json.loads(result.read_text())["benchmarks"]
-        for name, value in _numbers(entry).items()
-    }
+class Run:
+    """The models, texts and libraries of one run, and the files that its processes share."""
+
+    def __init__(self, arguments: argparse.Namespace, scratch: Path, results: Results) -> None:
+        data = Data(scratch)
+        self._results = results
+        self._rounds: int = arguments.rounds
+        self._libraries: list[str] = arguments.library or list(LIBRARIES)
+        self._models: dict[str, Path] = {}
+        self._pieces: dict[str, dict[str, Path]] = {}
+        self._references: dict[str, Path] = {}
+        for argument in arguments.model or data.models():
+            path = data.model(argument)
+            model = path.parent.name
+            self._models[model] = path
+            self._pieces[model] = {
+                Path(text).stem: data.pieces(text, model) for text in arguments.text or data.texts()
+            }
+            self._references[model] = scratch / "references" / model
+            self._references[model].mkdir(parents=True)
+            _progress(model, "ids of the reference")
+            texts = {name: Pieces.read(file) for name, file in self._pieces[model].items()}
+            make_reference(path, texts, self._references[model])
+            save_forms(path, self._libraries, self._references[model])
+
+    def ask(self, questions: list[Question]) -> None:
+        """Measure everything that these questions of one name ask for."""
+        entrants = [
+            (question, library)
+            for library in self._libraries
+            for question in questions
+            if not (LIBRARIES[library].slow and question.only_fast)
+            if LIBRARIES[library].splits_texts or not question.only_splitters
+            if LIBRARIES[library].saved_as is not None or not question.only_savers
+        ]
+        for model, texts in self._cells(questions[0]):
+            chosen = entrants
+            for turn in range(max(self._rounds, 3 if questions[0].seconds else 1)):
+                for question, library in chosen:
+                    _progress(model, *texts, question.name, f"round {turn + 1}", library)
+                    self._measure(question, library, model, texts)
+                chosen = self._contenders(chosen, model, texts)
+
+    def _cells(self, question: Question) -> Iterator[tuple[str, list[str]]]:
+        """The models and texts of each process."""
+        for model in list(self._models)[: 1 if question.all_models else None]:
+            texts = list(self._pieces[model])
+            if question.texts == "each":
+                for text in texts:
+                    yield model, [text]
+            else:
+                yield model, texts if question.texts == "all" else texts[:1]
+
+    def _measure(self, question: Question, library: str, model: str, texts: list[str]) -> None:
+        others = [path for name, path in self._models.items() if name != model]
+        rows = measure(
+            question,
+            library,
+            self._models[model],
+            others if question.all_models else [],
+            [self._pieces[model][text] for text in texts],
+            self._references[model],
+        )
+        where = {"text": texts[0]} if question.texts == "each" else {}
+        self._results.add(
+            rows,
+            question=question.name,
+            model="all" if question.all_models else model,
+            library=_entry(question, library),
+            seconds=question.seconds,
+            **where,
+        )
+
+    def _contenders(self, entrants: list[Entrant], model: str, texts: list[str]) -> list[Entrant]:
+        question = entrants[0][0]
+        where = {"text": texts[0]} if question.texts == "each" else {}
+        chosen = self._results.contenders(
+            [_entry(*entrant) for entrant in entrants],
+            question=question.name,
+            model="all" if question.all_models else model,
+            **where,
+        )
+        return [entrant for entrant in entrants if _entry(*entrant) in chosen]
 
 
-def _numbers(entry: dict[str, Any]) -> Row:
-    name = entry["name"].removeprefix("test_")
-    median: float = entry["stats"]["median"]
-    if name in ("load", "first"):
-        return {name: median}
-    return {name: entry["extra_info"]["bytes"] / median / 1e6}
+def _entry(question: Question, library: str) -> str:
+    return f"{library}, {question.variant}" if question.variant else library
 
 
-def _run(
-    python: str, file: str, *options: str, environment: dict[str, str] | None = None
-) -> str | None:
-    """Run one benchmark file in a process of its own; None, or what went wrong."""
-    done = subprocess.run(
-        [python, "-m", "pytest", f"bench/{file}", "-q", "-x", "-p", "no:cacheprovider", *options],
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode == 0:
-        return None
-    reasons = [line[1:].strip() for line in done.stdout.splitlines() if line.startswith("E  ")]
-    if reasons and reasons[0].startswith(("assert [", "AssertionError: assert [")):
-        return "other ids"
-    return (reasons or done.stderr.splitlines() or [f"exit code {done.returncode}"])[0][:80]
-
-
-def _rc_python() -> str:
-    """The Python of an environment with the release candidate of tokenizers, made if missing."""
-    folder = ROOT / ".venv" / "tokenizers-rc"
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    if not (folder / "ready").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *RC_REQUIREMENTS], check=True)
-        (folder / "ready").touch()
-    return str(python)
-
-
-def _print_head() -> None:
-    columns = ["load s", "+ first"]
-    for cores in ("1", "all"):
-        columns += [f"{name}, {cores}" for name in ("first ms", "unseen", "batch", "repeated")]
-    print(f"| {'library':20} | {' | '.join(columns)} |")
-    print("|:---|" + "---:|" * len(columns), flush=True)
-
-
-def _print_row(row: Row) -> None:
-    name = f"{row['library']} {row['version']}"
-    if "problem" in row:
-        print(f"| {name:20} | {row['problem']} |", flush=True)
-        return
-
-    def cells(prefix: str) -> str:
-        first = float(row[f"{prefix}_first"]) * 1e3
-        speeds = [float(row[f"{prefix}_{name}"]) for name in ("unseen", "batch", "repeated")]
-        return f"{first:11.2f} | " + " | ".join(f"{speed:9.1f}" for speed in speeds)
-
-    load = float(row["all_load"])
-    both = load + float(row["all_first"])
-    print(
-        f"| {name:20} | {load:6.2f} | {both:7.3f} | {cells('one')} | {cells('all')} |", flush=True
-    )
+def _progress(*words: str) -> None:
+    print(f"bench: {', '.join(words)}", file=sys.stderr, flush=True)
 
 
 def _machine() -> str:

@@ -1,56 +1,31 @@
-"""One library, one model, one text, in an order in which no test spoils the next one's caches."""
+"""One thread, one text: the first call of the process, texts that are new to it, repeated text."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.libraries import Library
+from bench.library import Library
+from bench.measure import Meter, utf8_bytes
 from bench.texts import Pieces
 
 REPEATS = 15
 
 
 @pytest.fixture(scope="module")
-def loaded() -> dict[str, Library]:
-    """Holds the library's tokenizer once ``test_load`` has made it."""
-    return {}
+def unseen(pieces: Pieces, library: Library) -> list[str]:
+    return pieces.unseen[:1] if library.slow else pieces.unseen
 
 
-def measure(benchmark: BenchmarkFixture, call: Any, inputs: list[Any]) -> None:
-    """Time the call once for each of the inputs, and note their size in bytes of UTF-8."""
-    sizes = [sum(map(len, map(str.encode, [x] if isinstance(x, str) else x))) for x in inputs]
-    benchmark.extra_info["bytes"] = sum(sizes) / len(sizes)
-    remaining = iter(inputs)
-    benchmark.pedantic(call, setup=lambda: ((next(remaining),), {}), rounds=len(inputs))
+def test_first(meter: Meter, library: Library, pieces: Pieces) -> None:
+    meter(library.encode, [pieces.first], utf8_bytes([pieces.first]), [meter.expected("first")])
 
 
-def test_load(
-    benchmark: BenchmarkFixture,
-    loaded: dict[str, Library],
-    library_class: type[Library],
-    model: Path,
-) -> None:
-    def load() -> None:
-        loaded["it"] = library_class(model)
-
-    benchmark.pedantic(load, rounds=1)
+def test_unseen(meter: Meter, library: Library, unseen: list[str], pieces: Pieces) -> None:
+    expected = meter.expected("unseen")[: len(unseen)]
+    meter(library.encode, unseen, utf8_bytes(unseen), expected)
 
 
-def test_first(benchmark: BenchmarkFixture, loaded: dict[str, Library], pieces: Pieces) -> None:
-    measure(benchmark, loaded["it"].encode, [pieces.first])
-
-
-def test_unseen(benchmark: BenchmarkFixture, loaded: dict[str, Library], pieces: Pieces) -> None:
-    measure(benchmark, loaded["it"].encode, pieces.unseen)
-
-
-def test_batch(benchmark: BenchmarkFixture, loaded: dict[str, Library], pieces: Pieces) -> None:
-    measure(benchmark, loaded["it"].encode_batch, pieces.batches)
-
-
-def test_repeated(benchmark: BenchmarkFixture, loaded: dict[str, Library], pieces: Pieces) -> None:
-    measure(benchmark, loaded["it"].encode, pieces.unseen[:1] * REPEATS)
+def test_repeated(meter: Meter, library: Library, unseen: list[str], pieces: Pieces) -> None:
+    repeats = 2 if library.slow else REPEATS
+    expected = meter.expected("unseen")[:1] * repeats
+    meter(library.encode, unseen[:1] * repeats, utf8_bytes(unseen[:1]), expected)

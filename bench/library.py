@@ -1,0 +1,96 @@
+"""What is measured of a library: its fastest ways from ``str`` to ids and back.
+
+Special tokens in the text are recognised, and none are added.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.uint32]
+
+
+class Library:
+    """One model, loaded by one library; each method is the library's fastest way to its result."""
+
+    #: What `importlib` and `pip` call it.
+    package: ClassVar[str]
+    #: Takes seconds for a megabyte or so, and is measured on less text.
+    slow: ClassVar[bool] = False
+    #: Spreads one text over threads, as many as it is told; as this need not pay, it is also
+    #: measured with one.
+    splits_texts: ClassVar[bool] = False
+    #: File name of the library's own saved form, which its class loads as it does a model file.
+    saved_as: ClassVar[str | None] = None
+
+    def __init__(self, model: Path) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def save(cls, model: Path, path: Path) -> None:
+        """Write the saved form of a model file; where ``saved_as`` is None there is none."""
+        raise NotImplementedError
+
+    def encode(self, text: str) -> Ids:
+        raise NotImplementedError
+
+    def encode_list(self, text: str) -> list[int]:
+        ids: list[int] = self.encode(text).tolist()
+        return ids
+
+    def encode_batch(self, texts: list[str]) -> Any:
+        """Arrays, or what the library has nearest to them."""
+        raise NotImplementedError
+
+    def flat(self, batch: Any) -> Ids:
+        """All ids of what `encode_batch` returned, one text after the other."""
+        return np.concatenate(batch).astype(np.uint32, copy=False)
+
+    def encode_batch_list(self, texts: list[str]) -> list[list[int]]:
+        raise NotImplementedError
+
+    def decode_input(self, ids: Ids) -> Any:
+        """The ids as `decode` takes them fastest."""
+        return ids
+
+    def decode(self, ids: Any) -> str:
+        raise NotImplementedError
+
+    def cache_bytes(self) -> int | None:
+        """Memory of the cache, where the library tells it."""
+        return None
+
+
+class Tokcy(Library):
+    package = "tokcy"
+    splits_texts = True
+
+    def __init__(self, model: Path) -> None:
+        from tokcy import Tokenizer
+
+        self.tokenizer = Tokenizer.from_file(model)
+        if self.tokenizer.fallback_reason:
+            raise NotImplementedError(self.tokenizer.fallback_reason)
+
+    def encode(self, text: str) -> Ids:
+        return self.tokenizer.encode(text, add_special_tokens=False)
+
+    def encode_batch(self, texts: list[str]) -> Any:
+        return self.tokenizer.encode_batch(texts, add_special_tokens=False)
+
+    def flat(self, batch: Any) -> Ids:
+        ids: Ids = batch.values
+        return ids
+
+    def encode_batch_list(self, texts: list[str]) -> list[list[int]]:
+        return self.tokenizer.encode_batch(texts, add_special_tokens=False).to_list()
+
+    def decode(self, ids: Any) -> str:
+        return self.tokenizer.decode(ids)
+
+    def cache_bytes(self) -> int | None:
+        return self.tokenizer.cache_info()["bytes"]

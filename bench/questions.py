@@ -1,0 +1,59 @@
+"""What is asked: which file of benchmarks answers it, and how its processes are run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Question:
+    """One kind of process: a file of benchmarks, or some of it, and its surroundings."""
+
+    name: str
+    #: What ``--only`` calls it, together with others.
+    group: str
+    file: str
+    #: The texts of a process: each by itself; all; the first alone, where the text matters little.
+    texts: Literal["each", "all", "first"] = "first"
+    #: The benchmarks whose names hold this.
+    select: str = ""
+    #: Keep the library to one thread.
+    one_thread: bool = False
+    #: Count the CPU time of all threads of the process, not the time that passes.
+    cpu_time: bool = False
+    #: The figure is seconds, the lower the better; MB of UTF-8 text a second otherwise.
+    seconds: bool = False
+    #: Beside the same question without it; the libraries are then "NAME, VARIANT".
+    variant: str = ""
+    #: Only libraries that spread one text over threads.
+    only_splitters: bool = False
+    #: Only libraries that are not slow.
+    only_fast: bool = False
+    #: Only libraries that have a saved form.
+    only_savers: bool = False
+    #: Asked once, of all models together.
+    all_models: bool = False
+
+
+QUESTIONS = (
+    Question("speed", "speed", "test_speed.py", "each", one_thread=True, cpu_time=True),
+    Question("load", "load", "test_load.py", select="from_json", seconds=True),
+    Question("saved", "load", "test_load.py", select="from_saved", seconds=True, only_savers=True),
+    Question("cores", "cores", "test_cores.py", "each", only_fast=True),
+    Question(
+        "cores",
+        "cores",
+        "test_cores.py",
+        "each",
+        one_thread=True,
+        variant="one thread",
+        only_splitters=True,
+    ),
+    Question("single", "short", "test_short.py", "all", select="single"),
+    Question("batch", "short", "test_short.py", "all", select="batch"),
+    Question("decode", "decode", "test_decode.py", "all"),
+    Question("crafted", "crafted", "test_crafted.py", one_thread=True, cpu_time=True),
+    Question("threads", "crafted", "test_threads.py", one_thread=True, all_models=True),
+)
+GROUPS = tuple(dict.fromkeys(question.group for question in QUESTIONS))

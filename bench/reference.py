@@ -1,0 +1,57 @@
+"""What the measurements need and must not make themselves: right results, and saved forms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.crafted import crafted_texts
+from bench.libraries import LIBRARIES
+from bench.library import Ids
+from bench.measure import digest, digest_text
+from bench.texts import SOME, Pieces
+
+DECODED_IDS = 1_000_000
+REFERENCE = next(iter(LIBRARIES))
+
+
+def make_reference(model: Path, texts: dict[str, Pieces], folder: Path) -> None:
+    """Write the digests of the reference's ids, and ids to decode with the digest of their text."""
+    library = LIBRARIES[REFERENCE](model)
+    digests: dict[str, dict[str, Any]] = {}
+    decoded: list[Ids] = []
+    share = DECODED_IDS // len(texts)
+
+    def encode(batch: list[str]) -> list[Ids]:
+        return [np.array(ids, dtype=np.uint32) for ids in library.encode_batch_list(batch)]
+
+    for name, pieces in texts.items():
+        [first, *unseen] = encode([pieces.first, *pieces.unseen])
+        short = encode(pieces.short)
+        digests[name] = {
+            "first": digest(first),
+            "unseen": [digest(ids) for ids in unseen],
+            "prompts": [digest(ids) for ids in encode(pieces.prompts)],
+            "short": digest(np.concatenate(short)),
+            "short, some": digest(np.concatenate(short[:SOME])),
+        }
+        decoded.append(np.resize(np.concatenate(unseen), share))
+    shapes = crafted_texts()
+    made = encode(list(shapes.values()))
+    digests["crafted"] = {shape: digest(ids) for shape, ids in zip(shapes, made, strict=True)}
+    ids = np.concatenate(decoded)
+    text = library.decode(library.decode_input(ids))
+    digests["decode"] = {"text": digest_text(text), "bytes": len(text.encode())}
+    np.save(folder / "ids.npy", ids)
+    (folder / "digests.json").write_text(json.dumps(digests))
+
+
+def save_forms(model: Path, libraries: list[str], folder: Path) -> None:
+    """Write the saved form of each library that has one."""
+    for name in libraries:
+        library = LIBRARIES[name]
+        if library.saved_as is not None:
+            library.save(model, folder / library.saved_as)
