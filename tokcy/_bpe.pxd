@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from tokcy._cache cimport Cache, ShortLine
+from tokcy._cache cimport Cache, Key, tk_line_ops
 from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport MergeTable
 from tokcy._pretok cimport tk_simd_ops
@@ -17,11 +17,6 @@ cdef enum:
 cdef struct Batch:          # pieces, or parts of them
     size_t n
     size_t[BATCH_ROOM + 1] position     # where they begin, and where the last one ends
-
-
-cdef struct Key:            # of a piece in the cache; one too long for it has a key of no entry
-    uint64_t[2] words
-    const ShortLine* line   # where to look first
 
 
 cdef struct Walk:           # over the pieces of a range of text
@@ -48,6 +43,7 @@ cdef class Bpe:
     cdef CutFilter cut_filter
     cdef MergeTable merges
     cdef const tk_simd_ops* simd
+    cdef const tk_line_ops* line_ops
     cdef Cache* cache
     cdef uint64_t hits
     cdef uint64_t misses
@@ -62,6 +58,8 @@ cdef class Bpe:
     cdef uint64_t _marks(self, const Text* text, const Walk* walk) noexcept nogil
     cdef int64_t _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
                                uint32_t* out, Tally* tally) noexcept nogil
+    cdef void _request(self, const Cache* cache, const Text* text, const Batch* batch,
+                       Key* keys) noexcept nogil
     cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
                                const Key* key, uint32_t* out, size_t* misses) noexcept nogil
     cdef int64_t _find_long(self, const Cache* cache, const uint8_t* piece, size_t size,

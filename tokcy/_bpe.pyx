@@ -19,7 +19,6 @@ from libc.string cimport memcpy, memset
 from tokcy._bitmap cimport bits_below, bits_from, is_set, next_set
 from tokcy._cache cimport (
     COUNT_LONG,
-    COUNT_MASK,
     COUNT_SHIFT,
     COUNT_WHOLE,
     ID_BITS,
@@ -28,8 +27,8 @@ from tokcy._cache cimport (
     SHORT_BYTES,
     SHORT_IDS,
     Cache,
+    Key,
     LongEntry,
-    ShortLine,
     cache_add,
     cache_bytes,
     cache_end_of_seeds,
@@ -43,11 +42,10 @@ from tokcy._cache cimport (
     find_in_line,
     find_long,
     hash_long,
-    hash_short,
+    tk_find_line_ops,
 )
 from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport MergeTable
-from tokcy._platform cimport tk_ctz64, tk_likely, tk_load64, tk_prefetch, tk_store64, tk_unlikely
 from tokcy._status cimport raise_status
 from tokcy._pretok cimport tk_find_simd
 from tokcy._vocab cimport Vocabulary
@@ -59,28 +57,11 @@ cdef enum:
     # 5% of the look-ups in Chinese went further, with twice as many 1%, which is 4% of the time.
     SLOTS_PER_SEED = 5
     MOST_LINES = 1 << 19    # 32 MB
+    KEY_BYTES = 16
     WORDS_PER_SLOT = 16     # of the cache's arena, for what it learns: 36 bytes of text and 7 ids
-    TOO_LONG = SHORT_BYTES + 1      # the length in the key of every longer piece
 
 cdef int64_t UNKNOWN = -100             # unlike any status
 cdef uint64_t DROPPED = 0xFE00000000000000ULL    # the key of a piece that becomes no ids
-
-# Masks that keep the first n of 16 bytes, as two words.
-cdef uint64_t[TOO_LONG + 1] HEAD_MASK
-cdef uint64_t[TOO_LONG + 1] TAIL_MASK
-
-
-cdef void _fill_masks() noexcept:
-    cdef uint8_t[16] keep
-    cdef int n
-    for n in range(<int>TOO_LONG):
-        memset(keep, 0, 16)
-        memset(keep, 0xFF, n)
-        memcpy(&HEAD_MASK[n], keep, 8)
-        memcpy(&TAIL_MASK[n], keep + 8, 8)
-
-
-_fill_masks()
 
 
 @cython.final
@@ -100,6 +81,7 @@ cdef class Bpe:
             raise ValueError(f"token id {vocabulary.max_id} is not below 2**{ID_BITS}")
         cdef bytes simd = SIMD.encode()
         self.simd = tk_find_simd(simd)
+        self.line_ops = tk_find_line_ops(simd)
         self.vocabulary = vocabulary
         self.ignore_merges = ignore_merges
         self.cut_filter = CutFilter(vocabulary)
@@ -274,28 +256,45 @@ cdef class Bpe:
                                uint32_t* out, Tally* tally) noexcept nogil:
         """Write the ids of a batch; how many, or a status below 0."""
         cdef Key[BATCH_ROOM] keys
-        cdef const uint64_t* ids
-        cdef uint64_t count
-        cdef size_t i, misses = 0
-        cdef int64_t n = 0, written
-        _request(cache, text, batch, keys)
-        if text.skips != NULL:
-            _void_dropped(text, batch, keys)
-        for i in range(batch.n):
-            ids = find_in_line(keys[i].line, keys[i].words)
-            count = _count(ids) if ids != NULL else COUNT_LONG
-            if tk_likely(count <= SHORT_IDS):
-                _write_short(ids, out + n)
-                n += count
-                continue
+        cdef uint32_t* to = out
+        cdef size_t i = 0, misses = 0
+        cdef int64_t written
+        self._request(cache, text, batch, keys)
+        while True:
+            i = self.line_ops.answer(keys, i, batch.n, &to)
+            if i == batch.n:
+                break
             written = self._encode_other(cache, text, batch.position[i], batch.position[i + 1],
-                                         &keys[i], out + n, &misses)
+                                         &keys[i], to, &misses)
             if written < 0:
                 return written
-            n += written
+            to += written
+            i += 1
         tally.pieces += batch.n
         tally.misses += misses
-        return n
+        return to - out
+
+    cdef void _request(self, const Cache* cache, const Text* text, const Batch* batch,
+                       Key* keys) noexcept nogil:
+        """Make the keys of the pieces of a batch and ask for their cache lines."""
+        cdef uint8_t[2 * KEY_BYTES] copy    # of the end of the text: nothing is read past it
+        cdef size_t[KEY_BYTES + 1] places
+        cdef size_t i, n = batch.n, begin
+        while n and text.size - batch.position[n - 1] < KEY_BYTES:
+            n -= 1
+        self.line_ops.request(text.bytes, batch.position, n, cache.lines, cache.line_shift, keys)
+        if n < batch.n:
+            begin = batch.position[n]
+            memset(copy, 0, sizeof(copy))
+            memcpy(copy, text.bytes + begin, batch.position[batch.n] - begin)
+            for i in range(n, batch.n + 1):
+                places[i - n] = batch.position[i] - begin
+            self.line_ops.request(copy, places, batch.n - n, cache.lines, cache.line_shift,
+                                  keys + n)
+        if text.skips != NULL:
+            for i in range(batch.n):
+                if is_set(text.skips, batch.position[i]):
+                    keys[i].words[1] = DROPPED
 
     cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
                                const Key* key, uint32_t* out, size_t* misses) noexcept nogil:
@@ -304,7 +303,7 @@ cdef class Bpe:
         cdef size_t size = end - begin
         # Whether what is found out holds for parts alone.
         cdef bint part = self.ignore_merges and _is_part(text, begin, end)
-        cdef const uint64_t* ids
+        cdef const uint32_t* ids
         cdef int64_t n
         if key.words[1] == DROPPED:
             return 0
@@ -345,24 +344,19 @@ cdef bint _is_part(const Text* text, size_t begin, size_t end) noexcept nogil:
 
 # --------------------------------------------------------------------- entries
 
-cdef inline uint64_t _count(const uint64_t* ids) noexcept nogil:
-    return ids[0] >> COUNT_SHIFT & COUNT_MASK
+cdef inline uint64_t _count(const uint32_t* ids) noexcept nogil:
+    return ids[0] >> COUNT_SHIFT
 
 
-cdef inline void _write_short(const uint64_t* ids, uint32_t* out) noexcept nogil:
-    """Store four ids, whatever their count: cheaper than a branch on it."""
-    tk_store64(out, ids[0] & ID_MASK)
-    tk_store64(out + 2, ids[1])
-
-
-cdef int64_t _ids_of_short(const Cache* cache, const uint64_t* ids, const uint8_t* piece,
+cdef int64_t _ids_of_short(const Cache* cache, const uint32_t* ids, const uint8_t* piece,
                            size_t size, bint part, uint32_t* out) noexcept nogil:
     """Write what a short entry tells, or the long one that it points to; how many, or UNKNOWN."""
     if ids == NULL:
         return UNKNOWN
     if _count(ids) == COUNT_LONG or part:
         return _ids_of_long(cache, piece, size, part, out)
-    _write_short(ids, out)
+    memcpy(out, ids, 4 * SHORT_IDS)
+    out[0] &= ID_MASK
     return 1 if _count(ids) == COUNT_WHOLE else _count(ids)
 
 
@@ -374,45 +368,3 @@ cdef int64_t _ids_of_long(const Cache* cache, const uint8_t* piece, size_t size,
         return UNKNOWN
     memcpy(out, cache.arena + entry.at, 4 * entry.n_ids)
     return entry.n_ids
-
-
-# ------------------------------------------------------------------------ keys
-
-cdef void _request(const Cache* cache, const Text* text, const Batch* batch,
-                   Key* keys) noexcept nogil:
-    """Compute the keys of the pieces of a batch and ask for their cache lines."""
-    cdef uint8_t[16] copy
-    cdef size_t i, begin, end = batch.position[0], size, n = batch.n
-    while n and text.size - batch.position[n - 1] < 16:
-        n -= 1
-    for i in range(n):
-        begin = end
-        end = batch.position[i + 1]
-        size = end - begin if end - begin < TOO_LONG else TOO_LONG
-        _request_one(cache, text.bytes + begin, size, &keys[i])
-    for i in range(n, batch.n):         # nothing is read past the text
-        begin = end
-        end = batch.position[i + 1]
-        size = end - begin if end - begin < TOO_LONG else TOO_LONG
-        memset(copy, 0, 16)
-        memcpy(copy, text.bytes + begin, size)
-        _request_one(cache, copy, size, &keys[i])
-
-
-cdef inline void _request_one(const Cache* cache, const uint8_t* piece, size_t size,
-                              Key* key) noexcept nogil:
-    """The key of a piece, of which 16 bytes can be read."""
-    cdef uint64_t head = tk_load64(piece) & HEAD_MASK[size]
-    cdef uint64_t tail = tk_load64(piece + 8) & TAIL_MASK[size] | <uint64_t>size << 56
-    key.words[0] = head
-    key.words[1] = tail
-    key.line = cache.lines + (hash_short(head, tail) >> cache.line_shift)
-    tk_prefetch(key.line)
-
-
-cdef void _void_dropped(const Text* text, const Batch* batch, Key* keys) noexcept nogil:
-    """Give pieces that become nothing a key that is in no line."""
-    cdef size_t i
-    for i in range(batch.n):
-        if is_set(text.skips, batch.position[i]):
-            keys[i].words[1] = DROPPED

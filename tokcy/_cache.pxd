@@ -5,34 +5,34 @@ from libc.string cimport memcmp, memcpy
 
 from tokcy._platform cimport tk_load64, tk_load_acquire64
 
-cdef enum:
-    SHORT_BYTES = 15        # the longest piece that a short entry holds
-    SHORT_IDS = 4
-    LONG_BYTES = 255        # the longest piece that is held at all
-    MAX_LINES = 8           # that a short entry may be in, so that no text can make a look-up slow
-    ID_BITS = 28            # ids are below 2**28; the bits above hold the count of ids
-    COUNT_SHIFT = 28
-    COUNT_MASK = 7
-    COUNT_WHOLE = 6         # in a short entry: one id, which only a whole piece has (see Bpe)
-    COUNT_LONG = 7          # in a short entry: the ids are too many, see the LongEntry
-
-cdef extern from *:
-    """
-    #define TK_SEED_BIT 0x80000000u
-    #define TK_ID_MASK UINT64_C(0xFFFFFFFF0FFFFFFF)
-    """
-    const uint32_t SEED_BIT "TK_SEED_BIT"   # set in entries made at load
-    const uint64_t ID_MASK "TK_ID_MASK"     # takes it and the count off the first two ids
-
-
-# Two short entries. A key is the piece's bytes, zero-padded, with the length in the last byte. Its
-# last word is never zero, so zero marks a free place. Four ids are two words; the first of them
-# also carries the count and SEED_BIT.
 cdef extern from "_lines.h" nogil:
+    enum:
+        SHORT_BYTES "TK_SHORT_BYTES"    # the longest piece that a short entry holds
+        SHORT_IDS "TK_SHORT_IDS"
+        COUNT_SHIFT "TK_COUNT_SHIFT"
+    const uint32_t ID_MASK "TK_ID_MASK"
     ctypedef struct ShortLine "tk_line":
         uint64_t keys[2][2]
-        uint64_t ids[2][2]
-    const uint64_t* find_in_line "tk_find_in_line"(const ShortLine* line, const uint64_t* key)
+        uint32_t ids[2][4]
+    ctypedef struct Key "tk_key":
+        uint64_t words[2]
+        const ShortLine* line
+    ctypedef struct tk_line_ops:
+        void (*request)(const uint8_t* text, const size_t* position, size_t n,
+                        const ShortLine* lines, unsigned shift, Key* keys) noexcept nogil
+        size_t (*answer)(const Key* keys, size_t i, size_t n, uint32_t** out) noexcept nogil
+    const tk_line_ops* tk_find_line_ops(const char* simd)
+    uint64_t hash_short "tk_hash_key"(uint64_t head, uint64_t tail)
+    const uint32_t* find_in_line "tk_find_in_line"(const ShortLine* line, const uint64_t* key)
+
+cdef enum:
+    LONG_BYTES = 255        # the longest piece that is held at all
+    MAX_LINES = 8           # that a short entry may be in, so that no text can make a look-up slow
+    ID_BITS = 28            # ids are below 2**28
+    SEED_BIT = 1 << 28      # of a short entry's first id: made at load
+    # The count of ids in a short entry, beside 1 … SHORT_IDS:
+    COUNT_WHOLE = 6         # one id, which only a whole piece has (see Bpe)
+    COUNT_LONG = 7          # too many ids, see the LongEntry
 
 
 # The key is in the arena: the ids, then the bytes of the piece. Zero marks a free slot here too.
@@ -72,12 +72,6 @@ cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,
                            uint32_t token) noexcept nogil
 
 
-cdef inline uint64_t hash_short(uint64_t head, uint64_t tail) noexcept nogil:
-    # Only the high bits are used. Of the entries of Llama-3 and Kimi-K3 3.2% and 5.1% were not in
-    # their first line, which is what chance gives.
-    return head * 0x9E3779B97F4A7C15ULL + tail * 0xC2B2AE3D27D4EB4FULL
-
-
 cdef inline uint64_t mix(uint64_t head, uint64_t tail) noexcept nogil:
     cdef uint64_t mixed = head * 0x9E3779B97F4A7C15ULL ^ tail * 0xC2B2AE3D27D4EB4FULL
     mixed ^= mixed >> 32
@@ -100,10 +94,10 @@ cdef inline bint has_room(const ShortLine* line) noexcept nogil:
     return not (tk_load_acquire64(&line.keys[0][1]) and tk_load_acquire64(&line.keys[1][1]))
 
 
-cdef inline const uint64_t* find_further(const Cache* cache, const ShortLine* line,
+cdef inline const uint32_t* find_further(const Cache* cache, const ShortLine* line,
                                          const uint64_t* key) noexcept nogil:
     """The ids of the entry with this key, which the first line for it does not have, or NULL."""
-    cdef const uint64_t* ids
+    cdef const uint32_t* ids
     cdef uint64_t at = line - cache.lines
     cdef int tries = MAX_LINES
     while not has_room(line):

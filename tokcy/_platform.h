@@ -90,7 +90,6 @@ static inline uint64_t tk_load64(const uint8_t *p) {
     return v;
 }
 
-static inline void tk_store64(void *p, uint64_t v) { memcpy(p, &v, 8); }
 
 static inline uint32_t tk_load32(const uint8_t *p) {
     uint32_t v;

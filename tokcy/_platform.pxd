@@ -16,5 +16,4 @@ cdef extern from "_platform.h" nogil:
     uint64_t tk_fetch_add64(uint64_t* p, uint64_t n)
     uint64_t tk_load64(const uint8_t* p)
     uint32_t tk_load32(const uint8_t* p)
-    void tk_store64(void* p, uint64_t v)
     void* tk_alloc_table(size_t size)
