@@ -1,6 +1,6 @@
 """The few C primitives that Cython cannot say (see _platform.h)."""
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef extern from "_platform.h" nogil:
@@ -17,3 +17,4 @@ cdef extern from "_platform.h" nogil:
     uint64_t tk_load64(const uint8_t* p)
     uint32_t tk_load32(const uint8_t* p)
     void* tk_alloc_table(size_t size)
+    void tk_store_two16(uint16_t* p, uint32_t first, uint32_t second)

@@ -15,7 +15,7 @@ import os
 
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from cython.parallel cimport prange
-from libc.stdint cimport uint8_t, uint16_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -29,7 +29,7 @@ from tokcy._bitmap cimport (
     next_set,
     set_bit,
 )
-from tokcy._platform cimport tk_ctz64
+from tokcy._platform cimport tk_ctz64, tk_store_two16
 from tokcy._status cimport check_signals, raise_status
 
 from tokcy.errors import SettingError
@@ -172,6 +172,14 @@ cdef inline size_t step(const uint8_t* table, size_t row, uint8_t column) noexce
     return (<const uint16_t*>(table + 2 * <size_t>column + ROW_UNIT * row))[0]
 
 
+cdef inline size_t two_steps(const uint8_t* table, size_t row, const uint8_t* classes,
+                             uint16_t* rows) noexcept nogil:
+    # One store for two rows: with one for each, the loop waited for the store buffer.
+    cdef size_t first = step(table, row, classes[0]), second = step(table, first, classes[1])
+    tk_store_two16(rows, <uint32_t>first, <uint32_t>second)
+    return second
+
+
 cdef size_t run_single(const uint8_t* table, const uint8_t* classes, uint16_t* rows, size_t n,
                        size_t row) noexcept nogil:
     cdef size_t i
@@ -187,23 +195,15 @@ cdef inline size_t run_cursors(const uint8_t* table, const uint8_t* classes, uin
     cdef size_t r0 = row, r1 = guess, r2 = guess, r3 = guess
     cdef size_t r4 = guess, r5 = guess, r6 = guess, r7 = guess
     cdef size_t i, end
-    for i in range(stride):
-        r0 = step(table, r0, classes[i])
-        r1 = step(table, r1, classes[i + stride])
-        r2 = step(table, r2, classes[i + 2 * stride])
-        r3 = step(table, r3, classes[i + 3 * stride])
-        r4 = step(table, r4, classes[i + 4 * stride])
-        r5 = step(table, r5, classes[i + 5 * stride])
-        r6 = step(table, r6, classes[i + 6 * stride])
-        r7 = step(table, r7, classes[i + 7 * stride])
-        rows[i] = <uint16_t>r0
-        rows[i + stride] = <uint16_t>r1
-        rows[i + 2 * stride] = <uint16_t>r2
-        rows[i + 3 * stride] = <uint16_t>r3
-        rows[i + 4 * stride] = <uint16_t>r4
-        rows[i + 5 * stride] = <uint16_t>r5
-        rows[i + 6 * stride] = <uint16_t>r6
-        rows[i + 7 * stride] = <uint16_t>r7
+    for i in range(0, stride, 2):
+        r0 = two_steps(table, r0, classes + i, rows + i)
+        r1 = two_steps(table, r1, classes + i + stride, rows + i + stride)
+        r2 = two_steps(table, r2, classes + i + 2 * stride, rows + i + 2 * stride)
+        r3 = two_steps(table, r3, classes + i + 3 * stride, rows + i + 3 * stride)
+        r4 = two_steps(table, r4, classes + i + 4 * stride, rows + i + 4 * stride)
+        r5 = two_steps(table, r5, classes + i + 5 * stride, rows + i + 5 * stride)
+        r6 = two_steps(table, r6, classes + i + 6 * stride, rows + i + 6 * stride)
+        r7 = two_steps(table, r7, classes + i + 7 * stride, rows + i + 7 * stride)
     end = stride
     while end < CURSORS * stride:
         row = rows[end - 1]
