@@ -272,6 +272,21 @@ cdef void emit_others(const Scan* scan, size_t row, size_t i) noexcept nogil:
         distance += 1
 
 
+cdef void emit_one_back(const Scan* scan, size_t word, uint64_t bits) noexcept nogil:
+    """Set the bits one character before these; a shift does for those behind an ASCII one."""
+    cdef size_t base = word << 6
+    cdef uint64_t behind_wide = 0
+    if not scan.stage.byte_level:
+        behind_wide = ~<uint64_t>0
+        if base + 64 <= scan.size:
+            behind_wide = scan.stage.simd.beyond_ascii(scan.text + base) << 1 | 1
+    scan.starts[word] |= (bits & ~behind_wide) >> 1
+    bits &= behind_wide | 1
+    while bits:
+        set_bit(scan.starts, step_back(scan, base + <size_t>tk_ctz64(bits), 1))
+        bits &= bits - 1
+
+
 cdef void emit(const Scan* scan, uint16_t* rows, size_t begin, size_t n) noexcept nogil:
     """Set the bits that ``n`` rows tell of, the first of them entered at byte ``begin``.
 
@@ -289,11 +304,8 @@ cdef void emit(const Scan* scan, uint16_t* rows, size_t begin, size_t n) noexcep
         if stage.has_gaps:
             scan.gaps[word] |= masks[1] & ~masks[2]
             scan.cuts[word] |= masks[2] & ~masks[3]
-        bits = masks[3] & ~masks[4]
-        while bits:
-            i = (word << 6) + <size_t>tk_ctz64(bits)
-            set_bit(scan.starts, step_back(scan, i, 1))
-            bits &= bits - 1
+        if masks[3] & ~masks[4]:
+            emit_one_back(scan, word, masks[3] & ~masks[4])
         bits = masks[4]
         while bits:
             i = <size_t>tk_ctz64(bits)
