@@ -60,9 +60,12 @@ cdef class Bpe:
                                uint32_t* out, Tally* tally) noexcept nogil
     cdef void _request(self, const Cache* cache, const Text* text, const Batch* batch,
                        Key* keys) noexcept nogil
+    cdef void _request_longs(self, const Cache* cache, const Text* text, const Batch* batch,
+                             size_t first, Key* keys) noexcept nogil
+    cdef bint _is_part(self, const Text* text, size_t begin, size_t end) noexcept nogil
     cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
                                const Key* key, uint32_t* out, size_t* misses) noexcept nogil
     cdef int64_t _find_long(self, const Cache* cache, const uint8_t* piece, size_t size,
-                            bint part, uint32_t* out) noexcept nogil
+                            uint64_t hash, bint part, uint32_t* out) noexcept nogil
     cdef bint _seed_cache(self, uint64_t n_lines, uint64_t long_slots,
                           uint64_t arena_size) except -1

@@ -42,10 +42,12 @@ from tokcy._cache cimport (
     find_in_line,
     find_long,
     hash_long,
+    long_slot,
     tk_find_line_ops,
 )
 from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport MergeTable
+from tokcy._platform cimport tk_prefetch
 from tokcy._status cimport raise_status
 from tokcy._pretok cimport tk_find_simd
 from tokcy._vocab cimport Vocabulary
@@ -259,11 +261,15 @@ cdef class Bpe:
         cdef uint32_t* to = out
         cdef size_t i = 0, misses = 0
         cdef int64_t written
+        cdef bint any_long = False
         self._request(cache, text, batch, keys)
         while True:
             i = self.line_ops.answer(keys, i, batch.n, &to)
             if i == batch.n:
                 break
+            if not any_long and batch.position[i + 1] - batch.position[i] > SHORT_BYTES:
+                any_long = True
+                self._request_longs(cache, text, batch, i, keys)
             written = self._encode_other(cache, text, batch.position[i], batch.position[i + 1],
                                          &keys[i], to, &misses)
             if written < 0:
@@ -296,13 +302,38 @@ cdef class Bpe:
                 if is_set(text.skips, batch.position[i]):
                     keys[i].words[1] = DROPPED
 
+    cdef void _request_longs(self, const Cache* cache, const Text* text, const Batch* batch,
+                             size_t first, Key* keys) noexcept nogil:
+        """Put the hashes of pieces too long for a line into their keys, and ask for the entries.
+
+        Each look-up waits for its slot and then for its place in the arena; here all that follow
+        the first of a batch wait together (gpt-oss, mixed languages, repeated: 5%).
+        """
+        cdef uint8_t[BATCH_ROOM] longs
+        cdef size_t i, j, begin, size, n_long = 0
+        for i in range(first, batch.n):
+            longs[n_long] = <uint8_t>i
+            n_long += batch.position[i + 1] - batch.position[i] > SHORT_BYTES
+        for j in range(n_long):
+            i = longs[j]
+            begin = batch.position[i]
+            size = batch.position[i + 1] - begin
+            if size <= LONG_BYTES:
+                keys[i].words[0] = hash_long(text.bytes + begin, size,
+                                             self._is_part(text, begin, begin + size))
+                tk_prefetch(cache.longs + long_slot(cache, keys[i].words[0]))
+        for j in range(n_long):
+            i = longs[j]
+            if batch.position[i + 1] - batch.position[i] <= LONG_BYTES:
+                tk_prefetch(cache.arena + cache.longs[long_slot(cache, keys[i].words[0])].at)
+
     cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
                                const Key* key, uint32_t* out, size_t* misses) noexcept nogil:
         """The ids of a piece that its line does not tell; how many, or a status below 0."""
         cdef const uint8_t* piece = text.bytes + begin
         cdef size_t size = end - begin
         # Whether what is found out holds for parts alone.
-        cdef bint part = self.ignore_merges and _is_part(text, begin, end)
+        cdef bint part = self._is_part(text, begin, end)
         cdef const uint32_t* ids
         cdef int64_t n
         if key.words[1] == DROPPED:
@@ -314,7 +345,7 @@ cdef class Bpe:
             part = part and ids != NULL and _count(ids) == COUNT_WHOLE
             n = _ids_of_short(cache, ids, piece, size, part, out)
         else:
-            n = self._find_long(cache, piece, size, part, out)
+            n = self._find_long(cache, piece, size, key.words[0], part, out)
         if n != UNKNOWN:
             return n
         misses[0] += 1
@@ -323,23 +354,23 @@ cdef class Bpe:
             cache_add(cache, piece, size, out, n, part, False)
         return n
 
+    cdef bint _is_part(self, const Text* text, size_t begin, size_t end) noexcept nogil:
+        """Whether these bytes are a part of a piece, an end being a cut, and that matters."""
+        return self.ignore_merges and (
+            not is_set(text.starts, begin) or (end < text.size and not is_set(text.starts, end)))
+
     cdef int64_t _find_long(self, const Cache* cache, const uint8_t* piece, size_t size,
-                            bint part, uint32_t* out) noexcept nogil:
+                            uint64_t hash, bint part, uint32_t* out) noexcept nogil:
         """The ids of a piece that is too long for a short entry; how many, or UNKNOWN."""
         cdef int64_t entry
         if size <= LONG_BYTES:
-            return _ids_of_long(cache, piece, size, part, out)
+            return _ids_of_long(cache, piece, size, hash, out)
         if self.ignore_merges and not part:     # shorter entries are all in the cache
             entry = self.vocabulary.find(piece, size, 1)
             if entry >= 0:
                 out[0] = self.vocabulary.ids[entry]
                 return 1
         return UNKNOWN
-
-
-cdef bint _is_part(const Text* text, size_t begin, size_t end) noexcept nogil:
-    """Whether these bytes are a part of a piece: one of their ends is a cut."""
-    return not is_set(text.starts, begin) or (end < text.size and not is_set(text.starts, end))
 
 
 # --------------------------------------------------------------------- entries
@@ -354,16 +385,16 @@ cdef int64_t _ids_of_short(const Cache* cache, const uint32_t* ids, const uint8_
     if ids == NULL:
         return UNKNOWN
     if _count(ids) == COUNT_LONG or part:
-        return _ids_of_long(cache, piece, size, part, out)
+        return _ids_of_long(cache, piece, size, hash_long(piece, size, part), out)
     memcpy(out, ids, 4 * SHORT_IDS)
     out[0] &= ID_MASK
     return 1 if _count(ids) == COUNT_WHOLE else _count(ids)
 
 
-cdef int64_t _ids_of_long(const Cache* cache, const uint8_t* piece, size_t size, bint part,
+cdef int64_t _ids_of_long(const Cache* cache, const uint8_t* piece, size_t size, uint64_t hash,
                           uint32_t* out) noexcept nogil:
-    """Write what a long entry tells; how many, or UNKNOWN."""
-    cdef const LongEntry* entry = find_long(cache, piece, size, hash_long(piece, size, part))
+    """Write what the long entry with this hash tells; how many, or UNKNOWN."""
+    cdef const LongEntry* entry = find_long(cache, piece, size, hash)
     if entry == NULL:
         return UNKNOWN
     memcpy(out, cache.arena + entry.at, 4 * entry.n_ids)

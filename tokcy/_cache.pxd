@@ -1,7 +1,7 @@
 """The shared merge cache: piece → ids, read without locks by every thread."""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from tokcy._platform cimport tk_load64, tk_load_acquire64
 
@@ -28,6 +28,7 @@ cdef extern from "_lines.h" nogil:
 cdef enum:
     LONG_BYTES = 255        # the longest piece that is held at all
     MAX_LINES = 8           # that a short entry may be in, so that no text can make a look-up slow
+    MAX_SLOTS = 32          # that a long entry may be in; likewise
     ID_BITS = 28            # ids are below 2**28
     SEED_BIT = 1 << 28      # of a short entry's first id: made at load
     # The count of ids in a short entry, beside 1 … SHORT_IDS:
@@ -72,22 +73,29 @@ cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,
                            uint32_t token) noexcept nogil
 
 
-cdef inline uint64_t mix(uint64_t head, uint64_t tail) noexcept nogil:
-    cdef uint64_t mixed = head * 0x9E3779B97F4A7C15ULL ^ tail * 0xC2B2AE3D27D4EB4FULL
-    mixed ^= mixed >> 32
-    return mixed * 0xD6E8FEB86659FD93ULL
+cdef inline uint64_t mix(uint64_t hash, const uint8_t* bytes) noexcept nogil:
+    """Stir sixteen bytes into a hash."""
+    cdef uint64_t one = (hash ^ tk_load64(bytes)) * 0x9E3779B97F4A7C15ULL
+    cdef uint64_t other = (hash + tk_load64(bytes + 8)) * 0xC2B2AE3D27D4EB4FULL
+    return one ^ (other << 32 | other >> 32)
 
 
 cdef inline uint64_t hash_long(const uint8_t* piece, size_t size, bint part) noexcept nogil:
     """Never 0, a free slot, nor all ones, a busy one."""
-    cdef uint64_t found = size, last = 0
+    cdef uint64_t hash = size
+    cdef uint8_t[16] copy
     cdef size_t i = 0
-    while i + 8 < size:
-        found = mix(found, tk_load64(piece + i))
-        found ^= found >> 29
-        i += 8
-    memcpy(&last, piece + i, size - i)
-    return mix(found, last) & 0xFFFFFFFFFFFFFFF8ULL | 1 | <uint64_t>part << 1
+    if size < 16:
+        memset(copy, 0, 16)
+        memcpy(copy, piece, size)
+        hash = mix(hash, copy)
+    else:
+        while i + 16 < size:
+            hash = mix(hash, piece + i)
+            i += 16
+        hash = mix(hash, piece + size - 16)
+    hash = (hash ^ hash >> 29) * 0xD6E8FEB86659FD93ULL
+    return hash & 0xFFFFFFFFFFFFFFF8ULL | 1 | <uint64_t>part << 1
 
 
 cdef inline bint has_room(const ShortLine* line) noexcept nogil:
@@ -112,12 +120,18 @@ cdef inline const uint32_t* find_further(const Cache* cache, const ShortLine* li
     return NULL
 
 
+cdef inline uint64_t long_slot(const Cache* cache, uint64_t hash) noexcept nogil:
+    """Where to look first for a long entry."""
+    return hash >> 8 & cache.long_mask
+
+
 cdef inline const LongEntry* find_long(const Cache* cache, const uint8_t* piece, size_t size,
                                        uint64_t hash) noexcept nogil:
     """The entry of a piece with this hash, or NULL."""
-    cdef uint64_t slot = (hash >> 8) & cache.long_mask, found
+    cdef uint64_t slot = long_slot(cache, hash), found
     cdef const LongEntry* entry
-    while True:
+    cdef int tries = MAX_SLOTS
+    while tries:
         entry = cache.longs + slot
         found = tk_load_acquire64(&entry.hash)
         if (found == hash and entry.size == size
@@ -126,3 +140,5 @@ cdef inline const LongEntry* find_long(const Cache* cache, const uint8_t* piece,
         if found == 0:
             return NULL
         slot = (slot + 1) & cache.long_mask
+        tries -= 1
+    return NULL

@@ -169,21 +169,24 @@ cdef bint _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint
 
 cdef bint _add_long(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                     size_t n_ids, bint part) noexcept nogil:
-    cdef uint64_t hash, slot, at
+    """Add an entry; whether the arena and one of the slots that it may be in had room."""
+    cdef uint64_t hash = hash_long(piece, size, part), slot = long_slot(cache, hash), at
     cdef uint64_t words = n_ids + (size + 3) // 4
     cdef LongEntry* entry
+    cdef int tries = MAX_SLOTS
     if tk_load_acquire64(&cache.long_used) >= _limit(cache.long_mask + 1):
         return False
     at = tk_fetch_add64(&cache.arena_used, words)
     if at + words > cache.arena_size:
         return False
-    tk_fetch_add64(&cache.long_used, 1)
     memcpy(cache.arena + at, ids, 4 * n_ids)
     memcpy(cache.arena + at + n_ids, piece, size)
-    hash = hash_long(piece, size, part)
-    slot = (hash >> 8) & cache.long_mask
     while not tk_cas64(&cache.longs[slot].hash, 0, BUSY):
         slot = (slot + 1) & cache.long_mask
+        tries -= 1
+        if tries == 0:
+            return False
+    tk_fetch_add64(&cache.long_used, 1)
     entry = cache.longs + slot
     entry.at = <uint32_t>at
     entry.size = <uint16_t>size
