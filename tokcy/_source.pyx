@@ -9,6 +9,8 @@ doubles the memory of a server's texts. This one releases the GIL and leaves not
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc
 
+from tokcy._transcode cimport TK_TRANSCODE_SLACK, tk_find_transcode, tk_transcode_ops
+
 from tokcy._pretok import SIMD
 from tokcy.errors import EncodeTypeError
 
@@ -17,15 +19,6 @@ cdef extern from "Python.h":
     int PyUnicode_KIND(object text)
     void* PyUnicode_DATA(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
-
-cdef extern from "_transcode.h" nogil:
-    ctypedef struct tk_transcode_ops:
-        const char* name
-        size_t (*encode)(int width, const void* text, size_t length, uint8_t* out,
-                         size_t* size) noexcept nogil
-    const tk_transcode_ops* tk_find_transcode(const char* name)
-    enum:
-        TK_TRANSCODE_SLACK
 
 cdef enum:
     SHORT_TEXT = 4096       # characters; releasing the GIL would cost more than it gives
