@@ -19,7 +19,7 @@ from libc.string cimport memcpy, memset
 from tokcy._transcode cimport TK_TRANSCODE_SLACK, tk_find_transcode, tk_transcode_ops
 from tokcy._vocab cimport Vocabulary
 
-from tokcy._pretok import SIMD
+from tokcy._pretok import SIMD as _simd
 
 cnp.import_array()
 
@@ -50,7 +50,7 @@ cdef struct Bytes:          # a growing buffer, with slack behind it
     size_t size
     size_t capacity
 
-cdef const tk_transcode_ops* best = tk_find_transcode(SIMD.encode())
+cdef const tk_transcode_ops* best = tk_find_transcode(_simd.encode())
 
 
 @cython.final

@@ -11,7 +11,7 @@ from libc.stdlib cimport free, malloc
 
 from tokcy._transcode cimport TK_TRANSCODE_SLACK, tk_find_transcode, tk_transcode_ops
 
-from tokcy._pretok import SIMD
+from tokcy._pretok import SIMD as _simd
 from tokcy.errors import EncodeTypeError
 
 cdef extern from "Python.h":
@@ -23,7 +23,7 @@ cdef extern from "Python.h":
 cdef enum:
     SHORT_TEXT = 4096       # characters; releasing the GIL would cost more than it gives
 
-cdef const tk_transcode_ops* best = tk_find_transcode(SIMD.encode())
+cdef const tk_transcode_ops* best = tk_find_transcode(_simd.encode())
 
 
 cdef int source_open(object text, Source* source) except -1:
