@@ -12,7 +12,7 @@ more than reading the text.
 from collections.abc import Sequence
 
 from tokcy import unicode as ucd
-from tokcy._pretok import SIMD
+from tokcy._pretok import SIMD as _simd
 
 cimport cython
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
@@ -63,7 +63,7 @@ cdef class AddedMatcher:
             processor lacks it.
     """
 
-    def __cinit__(self, tokens: Sequence[tuple[bytes, int, bool, bool, bool]], str simd=SIMD):
+    def __cinit__(self, tokens: Sequence[tuple[bytes, int, bool, bool, bool]], str simd=_simd):
         self.sieve.simd = tk_find_sieve(simd.encode())
         if self.sieve.simd == NULL:
             raise ValueError(f"no SIMD variant {simd!r} on this processor")

@@ -15,7 +15,7 @@ moves the cursor on by n, one that was inserted takes the range before the curso
 import numpy as np
 
 from tokcy import unicode as ucd
-from tokcy._pretok import SIMD
+from tokcy._pretok import SIMD as _simd
 
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
@@ -155,7 +155,7 @@ def _fill_sieve(doubtful):
     First bytes are dealt into eight buckets, a bit each. A pair passes if some bucket has both.
     """
     cdef uint8_t lead, second
-    not_passing.simd = tk_find_sieve(SIMD.encode())
+    not_passing.simd = tk_find_sieve(_simd.encode())
     pairs_of_bytes = {chr(c).encode("utf-8", "surrogatepass")[:2]
                       for c in np.flatnonzero(doubtful).tolist()}
     leads = sorted({lead for lead, _ in pairs_of_bytes})

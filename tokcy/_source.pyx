@@ -9,7 +9,9 @@ doubles the memory of a server's texts. This one releases the GIL and leaves not
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc
 
-from tokcy._pretok import SIMD
+from tokcy._transcode cimport TK_TRANSCODE_SLACK, tk_find_transcode, tk_transcode_ops
+
+from tokcy._pretok import SIMD as _simd
 from tokcy.errors import EncodeTypeError
 
 cdef extern from "Python.h":
@@ -18,19 +20,10 @@ cdef extern from "Python.h":
     void* PyUnicode_DATA(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
 
-cdef extern from "_transcode.h" nogil:
-    ctypedef struct tk_transcode_ops:
-        const char* name
-        size_t (*encode)(int width, const void* text, size_t length, uint8_t* out,
-                         size_t* size) noexcept nogil
-    const tk_transcode_ops* tk_find_transcode(const char* name)
-    enum:
-        TK_TRANSCODE_SLACK
-
 cdef enum:
     SHORT_TEXT = 4096       # characters; releasing the GIL would cost more than it gives
 
-cdef const tk_transcode_ops* best = tk_find_transcode(SIMD.encode())
+cdef const tk_transcode_ops* best = tk_find_transcode(_simd.encode())
 
 
 cdef int source_open(object text, Source* source) except -1:

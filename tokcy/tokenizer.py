@@ -25,6 +25,8 @@ logger = logging.getLogger("tokcy")
 
 StrPath = str | os.PathLike[str]
 
+_UINT32 = np.dtype(np.uint32)
+
 
 class Tokenizer:
     """Text to token ids and back, exactly as the model's Hugging Face tokenizer does it.
@@ -351,7 +353,11 @@ class Tokenizer:
 
 
 def _as_ids(ids: ArrayLike) -> Ids:
-    """uint32[n] of any integers."""
+    """A contiguous array uint32[n] of any integers."""
+    if isinstance(ids, np.ndarray) and ids.dtype is _UINT32 and ids.ndim == 1:
+        flags = ids.flags
+        if flags.c_contiguous and flags.aligned:
+            return ids
     if isinstance(ids, bytes | bytearray):  # NumPy takes only the one for an array of integers
         raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
     array = as_integers(ids, "ids")
@@ -360,4 +366,4 @@ def _as_ids(ids: ArrayLike) -> Ids:
         if lowest < 0 or highest >= 2**32:
             wrong = lowest if lowest < 0 else highest
             raise TokenIdError(f"token id {wrong} is not between 0 and 2**32 - 1")
-    return np.ascontiguousarray(array, dtype=np.uint32)
+    return np.require(array, dtype=np.uint32, requirements=["C", "A"])

@@ -1,0 +1,16 @@
+"""Python's characters to UTF-8 and back (see _transcode.h)."""
+
+from libc.stdint cimport uint8_t
+
+
+cdef extern from "_transcode.h" nogil:
+    ctypedef struct tk_transcode_ops:
+        const char* name
+        size_t (*encode)(int width, const void* text, size_t length, uint8_t* out,
+                         size_t* size) noexcept nogil
+        bint (*check)(const uint8_t* text, size_t size, size_t* length,
+                      uint8_t* greatest) noexcept nogil
+        void (*decode)(const uint8_t* text, size_t size, int width, void* out) noexcept nogil
+    const tk_transcode_ops* tk_find_transcode(const char* name)
+    enum:
+        TK_TRANSCODE_SLACK
