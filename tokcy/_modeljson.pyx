@@ -29,7 +29,6 @@ from tokcy._vocab cimport (
 
 cdef const char* ESCAPES = b'"\\/bfnrt'
 cdef const char* ESCAPED = b'"\\/\b\f\n\r\t'
-cdef uint64_t EIGHT_SPACES = 0x2020202020202020ULL
 
 cdef enum:
     FIRST_STRINGS = 1 << 16     # room of the lists, which grow
@@ -67,7 +66,6 @@ def read_bpe_tables(bytes data not None):
     cdef const uint8_t* begin = <const uint8_t*><const char*>data
     cdef Vocabulary vocabulary
     cdef int status
-    cdef uint32_t* ids
     memset(&reader, 0, sizeof(Reader))
     reader.at = begin
     reader.end = begin + len(data)
@@ -81,9 +79,7 @@ def read_bpe_tables(bytes data not None):
         if status != OK:
             return None
         vocabulary = Vocabulary({}, [])
-        ids = reader.ids
-        reader.ids = NULL
-        if vocabulary.take(&reader.entries, ids, &reader.parts) != SOUND:
+        if vocabulary.take(&reader.entries, &reader.ids, &reader.parts) != SOUND:
             return None
         return vocabulary, _rest(data, begin, &reader)
     finally:
@@ -451,11 +447,18 @@ cdef bint _read_number(Reader* reader, uint32_t* number) noexcept nogil:
 
 
 cdef inline void _skip_space(Reader* reader) noexcept nogil:
-    while reader.end - reader.at >= 8 and tk_load64(reader.at) == EIGHT_SPACES:
-        reader.at += 8
-    while reader.at < reader.end and (reader.at[0] == b" " or reader.at[0] == b"\n"
-                                      or reader.at[0] == b"\r" or reader.at[0] == b"\t"):
-        reader.at += 1
+    cdef const uint8_t* at = reader.at
+    while at < reader.end:
+        # Half of an indented file is spaces.
+        if reader.end - at >= 8 and tk_load64(at) == 0x2020202020202020ULL:
+            at += 8
+        elif reader.end - at >= 4 and memcmp(at, b"    ", 4) == 0:
+            at += 4
+        elif at[0] == b" " or at[0] == b"\n" or at[0] == b"\r" or at[0] == b"\t":
+            at += 1
+        else:
+            break
+    reader.at = at
 
 
 cdef inline bint _accept(Reader* reader, uint8_t wanted) noexcept nogil:

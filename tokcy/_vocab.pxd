@@ -53,12 +53,14 @@ cdef class Vocabulary:
     cdef uint64_t slot_mask
 
     cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil
-    cdef int64_t take(self, Strings* entries, uint32_t* ids, Strings* parts) except -4
+    cdef int64_t take(self, Strings* entries, uint32_t** ids, Strings* parts) except -4
     cdef int _index_entries(self) except -1
     cdef int _index_ids(self) except -1
     cdef int64_t _link(self, const Strings* parts) except -4
-    cdef bint _link_one(self, const Strings* parts, size_t rank,
-                        const uint64_t* hashes) noexcept nogil
+    cdef int64_t _link_one(self, const Strings* parts, size_t rank, const uint64_t* hashes,
+                           int64_t near) noexcept nogil
+    cdef bint _is_entry(self, size_t entry, const uint8_t* key, size_t size,
+                        uint8_t is_bytes) noexcept nogil
     cdef int64_t _find_joined(self, const Strings* parts, size_t rank) noexcept nogil
     cdef int64_t _find_hashed(self, const uint8_t* key, size_t size, uint8_t is_bytes,
                               uint64_t hash) noexcept nogil

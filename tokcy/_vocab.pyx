@@ -17,7 +17,7 @@ from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from tokcy._platform cimport tk_load64, tk_prefetch
 
@@ -30,7 +30,6 @@ cdef extern from "Python.h":
 cdef enum:
     ALPHABET_END = 324      # the byte-level characters are U+0021 … U+0143
     BLOCK = 32              # merges whose look-ups are under way together
-    MIN_ENTRIES = 1024      # room of a list that grows
     # Arrays are indexed by id, and the merge cache packs one into 28 bits: an id far beyond the
     # size of the vocabulary would reserve gigabytes.
     MAX_ID = 1 << 28
@@ -109,7 +108,7 @@ cdef int strings_open(Strings* strings, size_t capacity, size_t arena_size) noex
     """An empty list with room for so many tokens and bytes; -1 without memory."""
     memset(strings, 0, sizeof(Strings))
     strings.capacity = capacity + 1
-    strings.arena_size = arena_size + 16        # so that a look-up may read past a token
+    strings.arena_size = arena_size + 1
     strings.arena = <uint8_t*>PyMem_RawMalloc(strings.arena_size)
     strings.offsets = <uint32_t*>PyMem_RawMalloc(strings.capacity * sizeof(uint32_t))
     strings.is_bytes = <uint8_t*>PyMem_RawMalloc(strings.capacity)
@@ -171,8 +170,8 @@ cdef int _append(Strings* strings, object text) except -1:
     cdef Py_ssize_t size = 0
     cdef const char* encoded = PyUnicode_AsUTF8AndSize(text, &size)
     cdef size_t used = strings.offsets[strings.n]
-    if used + size + 16 > strings.arena_size:
-        strings.arena_size = 2 * (used + size + 16)
+    if used + size > strings.arena_size:
+        strings.arena_size = 2 * (used + size)
         strings.arena = <uint8_t*>_resized(strings.arena, strings.arena_size)
     memcpy(strings.arena + used, encoded, size)
     if strings_close_text(strings, size) < 0:
@@ -262,8 +261,7 @@ cdef class Vocabulary:
         try:
             ids = _read_vocab(vocab, &entries)
             _read_merges(merges, &parts, source)
-            wrong = self.take(&entries, ids, &parts)
-            ids = NULL
+            wrong = self.take(&entries, &ids, &parts)
             if wrong >= 0:
                 raise _unknown_part(self, wrong, merges[wrong], _part_of(&parts, 2 * wrong),
                                     _part_of(&parts, 2 * wrong + 1), source)
@@ -324,7 +322,10 @@ cdef class Vocabulary:
     def as_dict(self):
         """token → id in the order of the file: a new dict."""
         cdef size_t entry
-        return {self._text(entry): self.ids[entry] for entry in range(self.n_entries)}
+        found = {}
+        for entry in range(self.n_entries):
+            found[self._text(entry)] = self.ids[entry]
+        return found
 
     def tables(self):
         """What was read, by name: arrays as bytes, in the byte order of this machine.
@@ -366,23 +367,25 @@ cdef class Vocabulary:
     cdef int64_t _find_hashed(self, const uint8_t* key, size_t size, uint8_t is_bytes,
                               uint64_t hash) noexcept nogil:
         cdef uint64_t at = hash >> 32 & self.slot_mask
-        cdef uint32_t entry, begin
         while self.slots[at].number:
-            if self.slots[at].tag == <uint32_t>hash:
-                entry = self.slots[at].number - 1
-                begin = self.offsets[entry]
-                if (self.offsets[entry + 1] - begin == size and self.is_bytes[entry] == is_bytes
-                        and memcmp(self.arena + begin, key, size) == 0):
-                    return entry
+            if (self.slots[at].tag == <uint32_t>hash
+                    and self._is_entry(self.slots[at].number - 1, key, size, is_bytes)):
+                return self.slots[at].number - 1
             at = (at + 1) & self.slot_mask
         return -1
+
+    cdef inline bint _is_entry(self, size_t entry, const uint8_t* key, size_t size,
+                               uint8_t is_bytes) noexcept nogil:
+        cdef uint32_t begin = self.offsets[entry]
+        return (self.offsets[entry + 1] - begin == size and self.is_bytes[entry] == is_bytes
+                and _is_equal(self.arena + begin, key, size))
 
     cdef int64_t _entry_of(self, object token) except -2:
         """Index of the entry that is written so, or -1."""
         cdef bytes key
         if not isinstance(token, str):
             return -1
-        text = str(token)
+        text = str.__str__(token)   # of a subclass, too, the string itself
         try:
             key = token_text_to_bytes(text)
         except UnicodeEncodeError:
@@ -395,8 +398,8 @@ cdef class Vocabulary:
 
     # ---------------------------------------------------------------- building
 
-    cdef int64_t take(self, Strings* entries, uint32_t* ids, Strings* parts) except -4:
-        """Become the model of these entries, which are taken over, and these merges.
+    cdef int64_t take(self, Strings* entries, uint32_t** ids, Strings* parts) except -4:
+        """Become the model of these entries and merges; entries and ids are taken over.
 
         `parts` holds the left and the right part of each merge. Returns SOUND; REPEATED; or the
         index of the first merge that names a token which is no entry. What is not sound must not
@@ -404,8 +407,11 @@ cdef class Vocabulary:
         """
         self._free()
         self.n_entries = entries.n
-        self.ids = ids
-        self.arena = entries.arena
+        self.ids = ids[0]
+        ids[0] = NULL
+        self.arena = <uint8_t*>PyMem_RawRealloc(entries.arena, entries.offsets[entries.n] + 1)
+        if self.arena == NULL:
+            self.arena = entries.arena
         self.offsets = entries.offsets
         self.is_bytes = entries.is_bytes
         self.entry_of_id = NULL
@@ -453,8 +459,9 @@ cdef class Vocabulary:
         for entry in range(self.n_entries):
             if self.ids[entry] > self.max_id:
                 self.max_id = self.ids[entry]
-        self.ids_are_dense = self.max_id < min(
-            MAX_ID, max(ALWAYS_ALLOWED_ID, MAX_ID_PER_ENTRY * self.n_entries))
+        size = MAX_ID_PER_ENTRY * self.n_entries
+        self.ids_are_dense = self.max_id < MAX_ID and (self.max_id < ALWAYS_ALLOWED_ID
+                                                       or self.max_id < size)
         self.ids_are_distinct = True
         if self.ids_are_dense:
             size = (<size_t>self.max_id + 1) * sizeof(int32_t)
@@ -475,9 +482,10 @@ cdef class Vocabulary:
     cdef int64_t _link(self, const Strings* parts) except -4:
         """Look the parts of all merges up; SOUND, or the first of which one is no entry."""
         cdef size_t n = parts.n // 2, rank, begin, end
-        cdef uint64_t[3 * BLOCK] hashes
+        cdef uint64_t[2 * BLOCK] hashes
         cdef uint64_t* hash
         cdef const uint32_t* at
+        cdef int64_t near = 0
         self.n_merges = n
         self.left = <uint32_t*>PyMem_RawMalloc((n + 1) * sizeof(uint32_t))
         self.right = <uint32_t*>PyMem_RawMalloc((n + 1) * sizeof(uint32_t))
@@ -488,39 +496,46 @@ cdef class Vocabulary:
             end = min(begin + BLOCK, n)
             for rank in range(begin, end):
                 at = parts.offsets + 2 * rank
-                hash = hashes + 3 * (rank - begin)
-                hash[0] = _hash(parts.arena + at[0], at[1] - at[0], 1)
-                hash[1] = _hash(parts.arena + at[1], at[2] - at[1], 1)
-                hash[2] = _hash(parts.arena + at[0], at[2] - at[0], 1)
+                hash = hashes + 2 * (rank - begin)
+                hash[0] = _hash(parts.arena + at[0], at[1] - at[0], parts.is_bytes[2 * rank])
+                hash[1] = _hash(parts.arena + at[1], at[2] - at[1], parts.is_bytes[2 * rank + 1])
                 tk_prefetch(self.slots + (hash[0] >> 32 & self.slot_mask))
                 tk_prefetch(self.slots + (hash[1] >> 32 & self.slot_mask))
-                tk_prefetch(self.slots + (hash[2] >> 32 & self.slot_mask))
             for rank in range(begin, end):
-                if not self._link_one(parts, rank, hashes + 3 * (rank - begin)):
+                near = self._link_one(parts, rank, hashes + 2 * (rank - begin), near)
+                if near < 0:
                     return rank
         return SOUND
 
-    cdef bint _link_one(self, const Strings* parts, size_t rank,
-                        const uint64_t* hashes) noexcept nogil:
-        """Look up the parts of one merge, which have these hashes; whether all are entries."""
+    cdef int64_t _link_one(self, const Strings* parts, size_t rank, const uint64_t* hashes,
+                           int64_t near) noexcept nogil:
+        """Look up the parts of a merge, which have these hashes, and what it makes.
+
+        Returns that entry, or -1 if one of the three is no entry. `near` is what the merge before
+        makes: in all the models measured, this one makes the same or the next.
+        """
         cdef const uint32_t* at = parts.offsets + 2 * rank
         cdef const uint8_t* text = parts.arena + at[0]
         cdef size_t first = at[1] - at[0], second = at[2] - at[1]
-        cdef int64_t left, right, merged
-        if parts.is_bytes[2 * rank] and parts.is_bytes[2 * rank + 1]:
-            left = self._find_hashed(text, first, 1, hashes[0])
-            right = self._find_hashed(text + first, second, 1, hashes[1])
-            merged = self._find_hashed(text, first + second, 1, hashes[2])
-        else:
-            left = self.find(text, first, parts.is_bytes[2 * rank])
-            right = self.find(text + first, second, parts.is_bytes[2 * rank + 1])
+        cdef int64_t left, right, merged, n = self.n_entries
+        left = self._find_hashed(text, first, parts.is_bytes[2 * rank], hashes[0])
+        right = self._find_hashed(text + first, second, parts.is_bytes[2 * rank + 1], hashes[1])
+        if left < 0 or right < 0:
+            return -1
+        if not parts.is_bytes[2 * rank] or not parts.is_bytes[2 * rank + 1]:
             merged = self._find_joined(parts, rank)
-        if left < 0 or right < 0 or merged < 0:
-            return False
+        elif self._is_entry(near, text, first + second, 1):
+            merged = near
+        elif near + 1 < n and self._is_entry(near + 1, text, first + second, 1):
+            merged = near + 1
+        else:
+            merged = self.find(text, first + second, 1)
+        if merged < 0:
+            return -1
         self.left[rank] = self.ids[left]
         self.right[rank] = self.ids[right]
         self.merged[rank] = self.ids[merged]
-        return True
+        return merged
 
     cdef int64_t _find_joined(self, const Strings* parts, size_t rank) noexcept nogil:
         """The entry that is both parts of a merge, one of which leaves the alphabet; or -1."""
@@ -549,7 +564,7 @@ cdef inline uint64_t _mix(uint64_t head, uint64_t tail) noexcept nogil:
 cdef inline uint64_t _hash(const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil:
     """A hash of a token: the upper half chooses its slot, the lower half is the slot's tag."""
     cdef uint64_t found = <uint64_t>size << 1 | is_bytes, last = 0
-    cdef uint32_t low, high
+    cdef uint32_t low = 0, high = 0
     while size > 8:
         found = _mix(found, tk_load64(key))
         key += 8
@@ -562,6 +577,32 @@ cdef inline uint64_t _hash(const uint8_t* key, size_t size, uint8_t is_bytes) no
         last = key[0] | <uint64_t>key[size >> 1] << 8 | <uint64_t>key[size - 1] << 16
     found = _mix(found, last)
     return found ^ found >> 32
+
+
+cdef inline bint _is_equal(const uint8_t* one, const uint8_t* other, size_t size) noexcept nogil:
+    """As `memcmp`, which is a call."""
+    cdef uint32_t a = 0, b = 0
+    while size >= 8:
+        if tk_load64(one) != tk_load64(other):
+            return False
+        one += 8
+        other += 8
+        size -= 8
+    if size >= 4:
+        memcpy(&a, one, 4)
+        memcpy(&b, other, 4)
+        if a != b:
+            return False
+        one += 4
+        other += 4
+        size -= 4
+    while size:
+        if one[0] != other[0]:
+            return False
+        one += 1
+        other += 1
+        size -= 1
+    return True
 
 
 # ------------------------------------------------------------ from Python objects
@@ -613,8 +654,9 @@ cdef _merge_error(size_t index, object item, str reason, str source):
 
 cdef _unknown_part(Vocabulary vocabulary, size_t index, object item, str first, str second,
                    str source):
-    part = next(part for part in (first, second, first + second)
-                if vocabulary.token_to_id(part) is None)
+    part = first
+    if vocabulary.token_to_id(first) is not None:
+        part = second if vocabulary.token_to_id(second) is None else first + second
     shown = repr(part) if len(part) <= 60 else repr(part[:57] + "...")
     return _merge_error(index, item, f"needs the token {shown}, which is not in model.vocab",
                         source)

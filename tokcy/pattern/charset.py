@@ -24,7 +24,10 @@ Integer = TypeVar("Integer", bound=np.integer[Any])
 def distinct(numbers: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
     """As `np.unique`, which imports `numpy.ma`: that takes longer than most patterns."""
     ordered = np.sort(numbers)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    found: npt.NDArray[Integer] = ordered[
+        np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    ]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
