@@ -259,7 +259,10 @@ cdef class Vocabulary:
             strings_free(&entries)
             raise MemoryError
         try:
-            ids = _read_vocab(vocab, &entries)
+            ids = <uint32_t*>PyMem_RawMalloc((len(vocab) + 1) * sizeof(uint32_t))
+            if ids == NULL:
+                raise MemoryError
+            _read_vocab(vocab, ids, &entries)
             _read_merges(merges, &parts, source)
             wrong = self.take(&entries, &ids, &parts)
             if wrong >= 0:
@@ -616,22 +619,15 @@ cdef bint _is_byte_level(str token):
     return True
 
 
-cdef uint32_t* _read_vocab(dict vocab, Strings* entries) except NULL:
-    """Append the tokens; their ids, to be freed by the caller."""
-    cdef uint32_t* ids = <uint32_t*>PyMem_RawMalloc((len(vocab) + 1) * sizeof(uint32_t))
+cdef int _read_vocab(dict vocab, uint32_t* ids, Strings* entries) except -1:
+    """Append the tokens, and write the id of each."""
     cdef Py_ssize_t position = 0
     cdef PyObject* key = NULL
     cdef PyObject* value = NULL
-    if ids == NULL:
-        raise MemoryError
-    try:
-        while PyDict_Next(vocab, &position, &key, &value):
-            ids[entries.n] = <uint32_t>(<object>value)
-            _append(entries, <object>key)
-    except:
-        PyMem_RawFree(ids)
-        raise
-    return ids
+    while PyDict_Next(vocab, &position, &key, &value):
+        ids[entries.n] = <uint32_t>(<object>value)
+        _append(entries, <object>key)
+    return 0
 
 
 cdef int _read_merges(list merges, Strings* parts, str source) except -1:
