@@ -74,9 +74,7 @@ class TokenMachine:
         # (match, next state) of every DFA state in one number.
         rows = zip(self.accept, self.next, strict=True)
         self.ways = [[k << 16 | s for k, s in zip(*row, strict=True)][:-1] for row in rows]
-        self.fresh = [
-            [self._fresh(c, border) for c in range(self.n_classes)] for border in (0, 1)
-        ]
+        self.fresh = [[self._fresh(c, border) for c in range(self.n_classes)] for border in (0, 1)]
         self.firsts = [self.sure_gap(token) for token in self.fresh[0]]
         self.leaves: dict[Tokens, Event] = {}
 
