@@ -42,7 +42,7 @@ def engine_of(plan: NativePlan, **sizes: int) -> Engine:
     return Engine(
         Preparer(plan.added_tokens, plan.nfc, plan.add_prefix_space),
         PreTokenizer(plan.splits),
-        Bpe(Vocabulary(plan.vocab, plan.merges), plan.ignore_merges),
+        Bpe(plan.vocabulary, plan.ignore_merges),
         [1, 2],
         [3],
         **sizes,

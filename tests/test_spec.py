@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import synthetic
 import tokenizers
 
+from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
 from tokcy.spec import read_tokenizer_json
 from tokcy.spec.model import (
@@ -29,6 +31,7 @@ from tokcy.spec.model import (
     TextPiece,
 )
 
+VOCABULARY = Vocabulary({"a": 0, "b": 1, "ab": 2}, ["a b"])
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
 SPLIT = {"type": "Split", "pattern": {"Regex": "a+"}, "behavior": "Removed", "invert": True}
 BERT = {"type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}
@@ -59,7 +62,12 @@ def model_with(**fields: Any) -> dict[str, Any]:
 
 
 def read(content: Any) -> Any:
-    return read_tokenizer_json(json.dumps(content), source="m.json")
+    text = json.dumps(content)
+    spec = read_tokenizer_json(text, source="m.json")
+    same = read_tokenizer_json(text.encode(), source="m.json")
+    assert repr(same) == repr(spec)  # errors have no equality
+    assert getattr(same.model, "vocabulary", None) == getattr(spec.model, "vocabulary", None)
+    return spec
 
 
 def refused(content: Any) -> ModelFileError:
@@ -69,6 +77,9 @@ def refused(content: Any) -> ModelFileError:
         tokenizers.Tokenizer.from_str(text if isinstance(text, str) else text.decode("utf-8"))
     with pytest.raises(ModelFileError) as caught:
         read_tokenizer_json(text, source="m.json")
+    if isinstance(text, str):
+        with pytest.raises(ModelFileError, match=f"^{re.escape(str(caught.value))}$"):
+            read_tokenizer_json(text.encode(), source="m.json")
     return caught.value
 
 
@@ -87,9 +98,7 @@ def test_model() -> None:
         "not_a_field": [1],
     }
     spec = read(model_with(**fields))
-    assert spec.model == BpeModel(
-        {"a": 0, "b": 1, "ab": 2}, ["a b"], 0.0, "", "##", "</w>", True, True, True
-    )
+    assert spec.model == BpeModel(VOCABULARY, None, 0.0, "", "##", "</w>", True, True, True)
     assert spec.source == "m.json"
     assert (spec.added_tokens, spec.normalizer, spec.pre_tokenizer) == ((), (), ())
     assert (spec.post_processor, spec.decoder) == ((), None)
@@ -99,7 +108,7 @@ def test_model() -> None:
 def test_null_model_fields_are_as_left_out() -> None:
     optional = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix")
     flags = ("fuse_unk", "byte_fallback", "ignore_merges")
-    expected = BpeModel({"a": 0, "b": 1, "ab": 2}, ["a b"])
+    expected = BpeModel(VOCABULARY)
     assert read(model_with()).model == expected
     assert read(model_with(**dict.fromkeys(optional + flags))).model == expected
 
@@ -123,12 +132,17 @@ def test_model_without_type_is_bpe() -> None:
     ],
 )
 def test_merges(merges: list[Any], expected: list[Any]) -> None:
-    assert read(model_with(merges=merges)).model.merges == expected
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in expected]
+    tokens = {part for pair in pairs for part in (*pair, "".join(pair))}
+    vocab = {token: i for i, token in enumerate(sorted(tokens))}
+    assert read(model_with(vocab=vocab, merges=merges)).model.vocabulary == Vocabulary(
+        vocab, expected
+    )
 
 
 def test_last_duplicate_key_wins() -> None:
     text = '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "a": 5}, "merges": []}}'
-    assert read_tokenizer_json(text).model == BpeModel({"a": 5, "b": 1}, [])
+    assert read_tokenizer_json(text).model == BpeModel(Vocabulary({"a": 5, "b": 1}, []))
 
 
 def test_bytes_and_str_give_the_same() -> None:
@@ -139,7 +153,7 @@ def test_bytes_and_str_give_the_same() -> None:
 
 def test_escaped_surrogate_pairs_are_characters() -> None:
     text = r'{"model": {"vocab": {"\ud83d\ude00": 0, "\\ud800": 1}, "merges": []}}'
-    assert read_tokenizer_json(text).model == BpeModel({"😀": 0, "\\ud800": 1}, [])
+    assert read_tokenizer_json(text).model == BpeModel(Vocabulary({"😀": 0, "\\ud800": 1}, []))
 
 
 def test_added_tokens_as_declared() -> None:
@@ -565,5 +579,5 @@ def test_repeated_keys_that_the_oracle_takes() -> None:
         assert tokenizers.Tokenizer.from_str(changed).encode("ab").ids == [256]
         spec = read_tokenizer_json(changed)
         assert isinstance(spec.model, BpeModel)
-        assert spec.model.vocab["ab"] == 256
-        assert spec.model.merges == ["a b"]
+        assert spec.model.vocabulary.token_to_id("ab") == 256
+        assert spec.model.vocabulary.n_merges == 1

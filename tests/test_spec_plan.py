@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from real_models import FALLBACK, NATIVE
 
+from tokcy.errors import ModelFileError
 from tokcy.spec import (
     AddedToken,
     NativePlan,
@@ -80,7 +82,7 @@ def test_native_models(model_path: Callable[[str], Path], name: str) -> None:
     spec = read_tokenizer_json(model_path(name).read_bytes(), source=name)
     plan = plan_native(spec)
     assert isinstance(plan, NativePlan), plan
-    assert plan.vocab is spec.model.vocab  # type: ignore[union-attr]
+    assert plan.vocabulary is spec.model.vocabulary  # type: ignore[union-attr]
     assert plan.nfc == (name in {"gpt_neox", "modernbert", "olmo1", "qwen3"})
     assert plan.ignore_merges == (name in {"glm4_5", "gpt_oss", "kimi_k2", "kimi_k3", "llama3"})
     assert not plan.add_prefix_space
@@ -111,7 +113,7 @@ def test_added_token_ids_of_real_models(
 
 def test_defaults() -> None:
     plan = native()
-    assert plan.merges == ["a b"]
+    assert (plan.vocabulary.n_entries, plan.vocabulary.n_merges) == (257, 1)
     assert plan.added_tokens == ()
     assert plan.post_processor == PostProcessor()
     assert (plan.nfc, plan.ignore_merges, plan.add_prefix_space) == (False, False, False)
@@ -161,6 +163,18 @@ def test_model_fields_that_do_not_matter(fields: dict[str, Any]) -> None:
 )
 def test_model_fields_that_matter(fields: dict[str, Any], expected: str) -> None:
     assert reason(model=model(**fields)) == expected
+
+
+def test_merge_of_no_entry() -> None:
+    """An error once the model is to run natively, and no concern of another one's."""
+    wrong = model(merges=["a b", "a 한"])
+    message = re.escape("needs the token '한', which is not in model.vocab")
+    with pytest.raises(ModelFileError, match=message) as caught:
+        planned(synthetic.model_from_merges([]) | {"model": wrong})
+    assert caught.value.field == "model.merges[1]"
+    assert reason(model=wrong, normalizer={"type": "NFKC"}) == (
+        "normalizer NFKC is not supported natively"
+    )
 
 
 def test_other_models_keep_the_problem() -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 import synthetic
 
-from tokcy._vocab import Vocabulary, byte_level_alphabet, token_text_to_bytes
+from tokcy._vocab import Vocabulary, token_text_to_bytes
 from tokcy.errors import ModelFileError
-
-
-def test_alphabet_is_that_of_the_oracle() -> None:
-    assert byte_level_alphabet() == synthetic.BYTES
 
 
 def test_token_text_to_bytes() -> None:
@@ -69,7 +68,46 @@ def test_bad_merges(merges: list[object], message: str) -> None:
 
 
 def test_merges_beside_bytes() -> None:
-    """A pair may hold a space or leave the alphabet; a #version line takes no rank (M1)."""
-    vocab = {"a": 0, "b": 1, "ab": 2, "｜": 3, "a｜": 4, " ": 5, " a": 6}
-    assert Vocabulary(vocab, [["a", "b"], ["a", "｜"], [" ", "a"]]).n_merges == 3
-    assert Vocabulary(vocab, ["#version: 0.2", "a b"]).n_merges == 1
+    """A pair may hold a space or leave the alphabet."""
+    vocab = {"a": 0, "b": 1, "ab": 2, "｜": 3, "a｜": 4, " ": 5, " a": 6, "é": 7, "é｜": 8, "": 9}
+    merges = [["a", "b"], ["a", "｜"], [" ", "a"], ["é", "｜"], ["", "a"]]
+    tables = Vocabulary(vocab, merges).tables()
+    assert np.frombuffer(tables["left"], np.uint32).tolist() == [0, 0, 5, 7, 9]
+    assert np.frombuffer(tables["right"], np.uint32).tolist() == [1, 3, 0, 3, 0]
+    assert np.frombuffer(tables["merged"], np.uint32).tolist() == [2, 4, 6, 8, 0]
+
+
+def test_look_ups_by_string() -> None:
+    vocab = {"a": 3, "Ġthe": 1, "｜é": 9, "": 12, " ": 4, "é": 5}
+    vocabulary = Vocabulary(vocab, [])
+    assert list(vocabulary.as_dict().items()) == list(vocab.items())
+    for token, token_id in vocab.items():
+        assert vocabulary.token_to_id(token) == token_id
+        assert vocabulary.id_to_token(token_id) == token
+    absent: list[Any] = ["b", " the", "｜", "\ud800", b"a", None, 3]
+    for token in absent:
+        assert vocabulary.token_to_id(token) is None
+    for token_id in (0, 13, -1, 2**32, 2**70):
+        assert vocabulary.id_to_token(token_id) is None
+        assert not vocabulary.has_id(token_id)
+
+
+def test_ids() -> None:
+    """Ids far beyond the number of entries are known, but have no index."""
+    assert Vocabulary({"a": 2**20 - 1}, []).ids_are_dense
+    assert Vocabulary({"a": 0, "b": 0}, []).ids_are_dense
+    assert not Vocabulary({"a": 0, "b": 0}, []).ids_are_distinct
+    sparse = Vocabulary({"a": 2**32 - 1, "b": 5}, [])
+    assert not sparse.ids_are_dense
+    assert sparse.max_id == sparse.token_to_id("a") == 2**32 - 1
+    assert sparse.token_bytes(5) is None
+    assert sparse.id_to_token(5) is None
+
+
+def test_equality() -> None:
+    vocabulary = Vocabulary({"a": 0, "b": 1, "ab": 2}, ["a b"])
+    assert vocabulary == Vocabulary({"a": 0, "b": 1, "ab": 2}, [["a", "b"]])
+    assert vocabulary != Vocabulary({"b": 1, "a": 0, "ab": 2}, ["a b"])
+    assert vocabulary != Vocabulary({"a": 0, "b": 1, "ab": 3}, ["a b"])
+    assert vocabulary != Vocabulary({"a": 0, "b": 1, "ab": 2}, [])
+    assert vocabulary != {"a": 0, "b": 1, "ab": 2}

@@ -3,27 +3,67 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
+cdef struct Strings:        # a growing list of tokens
+    size_t n
+    size_t capacity         # of offsets and is_bytes
+    size_t arena_size
+    uint8_t* arena          # one after another: the bytes a token stands for, or its UTF-8 text
+    uint32_t* offsets       # [n + 1] into arena
+    uint8_t* is_bytes       # [n] 1: the token stands for bytes; 0: for its text
+
+
+cdef int strings_open(Strings* strings, size_t capacity, size_t arena_size) noexcept nogil
+cdef void strings_free(Strings* strings) noexcept nogil
+cdef int strings_close(Strings* strings, size_t size, bint is_bytes) noexcept nogil
+cdef int strings_close_text(Strings* strings, size_t size) noexcept nogil
+cdef const uint8_t* translate(const uint8_t* text, const uint8_t* end, uint8_t** out,
+                              bint in_json) noexcept nogil
+
+
+cdef enum:                  # what Vocabulary.take returns in place of a merge's index
+    SOUND = -1
+    REPEATED = -2           # an entry stands twice
+
+
+cdef struct EntrySlot:
+    uint32_t tag            # bits of the hash
+    uint32_t number         # entry + 1; 0 where the slot is free
+
+
 cdef class Vocabulary:
-    # Entries, in the order of the model file.
+    # Entries, in the order of the model file: the fields of a Strings, and ids.
     cdef readonly size_t n_entries
-    cdef uint8_t* arena          # the bytes of all entries, one after another
-    cdef uint32_t* offsets       # [n_entries + 1] into arena
+    cdef uint8_t* arena
+    cdef uint32_t* offsets
     cdef uint32_t* ids           # [n_entries]
-    cdef uint8_t* is_bytes       # [n_entries] 1: the entry stands for bytes; 0: for UTF-8 text
+    cdef uint8_t* is_bytes
     # Ids.
     cdef readonly uint32_t max_id
-    cdef int32_t* entry_of_id    # [max_id + 1], -1 where no entry has the id
+    cdef readonly bint ids_are_dense
+    cdef readonly bint ids_are_distinct
+    cdef int32_t* entry_of_id    # [max_id + 1], -1 where no entry has the id; NULL unless dense
     cdef int64_t[256] byte_id    # id of the entry that is just this byte, -1 where there is none
     # Merges, in order of rank.
     cdef readonly size_t n_merges
     cdef uint32_t* left
     cdef uint32_t* right
     cdef uint32_t* merged
-    # Hash table of entries by (is_bytes, bytes); slot holds entry + 1.
-    cdef uint32_t* slots
+    # Hash table of entries by (is_bytes, bytes).
+    cdef EntrySlot* slots
     cdef uint64_t slot_mask
 
     cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil
-    cdef int _read_vocab(self, dict vocab) except -1
-    cdef int _read_merges(self, list merges, str source) except -1
-    cdef int64_t _find_text(self, str token) except -2
+    cdef int64_t take(self, Strings* entries, uint32_t** ids, Strings* parts) except -4
+    cdef int _index_entries(self) except -1
+    cdef int _index_ids(self) except -1
+    cdef int64_t _link(self, const Strings* parts) except -4
+    cdef int64_t _link_one(self, const Strings* parts, size_t rank, const uint64_t* hashes,
+                           int64_t near) noexcept nogil
+    cdef bint _is_entry(self, size_t entry, const uint8_t* key, size_t size,
+                        uint8_t is_bytes) noexcept nogil
+    cdef int64_t _find_joined(self, const Strings* parts, size_t rank) noexcept nogil
+    cdef int64_t _find_hashed(self, const uint8_t* key, size_t size, uint8_t is_bytes,
+                              uint64_t hash) noexcept nogil
+    cdef int64_t _entry_of(self, object token) except -2
+    cdef str _text(self, size_t entry)
+    cdef void _free(self) noexcept

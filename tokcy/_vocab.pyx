@@ -1,115 +1,293 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Vocabulary and merges of a byte-level BPE model, read into C arrays.
+"""Vocabulary and merges of a byte-level BPE model, as C arrays.
 
 A token of a byte-level model is written in the file with one character per byte. Here it is
 turned back into those bytes once, at load, so that encoding and decoding touch bytes alone.
 An entry with a character outside that alphabet of 256 stands for its own UTF-8 text (rule D3);
 no merge of bytes can produce it.
 
-Reading 128,000 entries and 280,000 merges (Llama-3) through Python dictionaries took 0.3 s, as
-every merge needs three look-ups and two new strings; the table here needs no new objects.
+Every merge needs three look-ups: 840,000 for Llama-3. They are made in blocks, so that the
+cache misses of a block overlap, and need no Python object.
 """
 
 cimport cython
 from cpython.dict cimport PyDict_Next
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from tokcy._platform cimport tk_load64, tk_prefetch
 
 from tokcy.errors import ModelFileError
 
 cdef extern from "Python.h":
-    int PyUnicode_KIND(object o)
-    void* PyUnicode_DATA(object o)
-    Py_ssize_t PyUnicode_GET_LENGTH(object o)
-    Py_UCS4 PyUnicode_READ(int kind, void* data, Py_ssize_t index)
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+    object PyUnicode_FromKindAndData(int kind, const void* buffer, Py_ssize_t size)
 
 cdef enum:
     ALPHABET_END = 324      # the byte-level characters are U+0021 … U+0143
+    BLOCK = 32              # merges whose look-ups are under way together
+    # Arrays are indexed by id, and the merge cache packs one into 28 bits: an id far beyond the
+    # size of the vocabulary would reserve gigabytes.
+    MAX_ID = 1 << 28
+    MAX_ID_PER_ENTRY = 64
+    ALWAYS_ALLOWED_ID = 1 << 20
 
-cdef int[ALPHABET_END] BYTE_OF      # character → byte, -1 outside the alphabet
+# Character → byte, -1 outside the alphabet; [1] without what ends or escapes in a JSON string.
+cdef int16_t[2][ALPHABET_END] BYTE_OF
+cdef uint16_t[256] CHARACTER_OF
 
 
 cdef void _fill_alphabet() noexcept:
     """GPT-2's byte alphabet: printable Latin-1 stands for itself, the rest for U+0100 on."""
-    cdef int byte, spare = 256
-    for byte in range(ALPHABET_END):
-        BYTE_OF[byte] = -1
+    cdef int byte, code, spare = 256
+    memset(BYTE_OF, 0xFF, sizeof(BYTE_OF))
     for byte in range(256):
-        if 33 <= byte <= 126 or 161 <= byte <= 172 or 174 <= byte <= 255:
-            BYTE_OF[byte] = byte
-        else:
-            BYTE_OF[spare] = byte
+        code = byte
+        if not (33 <= byte <= 126 or 161 <= byte <= 172 or 174 <= byte):
+            code = spare
             spare += 1
+        BYTE_OF[0][code] = BYTE_OF[1][code] = byte
+        CHARACTER_OF[byte] = code
+    BYTE_OF[1][b'"'] = BYTE_OF[1][b"\\"] = -1
 
 
 _fill_alphabet()
 
 
-def byte_level_alphabet() -> list[str]:
-    """The character that stands for each byte 0 … 255 in a byte-level model file."""
-    characters = [""] * 256
-    for code in range(ALPHABET_END):
-        if BYTE_OF[code] >= 0:
-            characters[BYTE_OF[code]] = chr(code)
-    return characters
-
-
-def token_text_to_bytes(str token):
+def token_text_to_bytes(str token not None):
     """The bytes that a token, as written in a byte-level model file, stands for (D3)."""
-    cdef list codes = _byte_codes(token)
-    return token.encode("utf-8") if -1 in codes else bytes(codes)
+    cdef bytes text = token.encode("utf-8")
+    cdef bytearray room = bytearray(len(text))
+    cdef uint8_t* begin = room
+    cdef uint8_t* at = begin
+    cdef const uint8_t* end = <const uint8_t*><const char*>text + len(text)
+    if translate(<const uint8_t*><const char*>text, end, &at, False) < end:
+        return text
+    return bytes(room[:at - begin])
 
 
-cdef list _byte_codes(str token):
-    """The byte that each character stands for, -1 for one outside the alphabet."""
-    return [BYTE_OF[ord(c)] if ord(c) < ALPHABET_END else -1 for c in token]
+cdef const uint8_t* translate(const uint8_t* text, const uint8_t* end, uint8_t** out,
+                              bint in_json) noexcept nogil:
+    """Write the bytes that the characters of a UTF-8 text stand for.
 
-
-cdef inline Py_ssize_t _to_bytes(str text, Py_ssize_t begin, Py_ssize_t end,
-                                 uint8_t* out) noexcept:
-    """Write the bytes that text[begin:end] stands for; -1 if it leaves the alphabet."""
-    cdef int kind = PyUnicode_KIND(text)
-    cdef void* data = PyUnicode_DATA(text)
-    cdef Py_ssize_t i
-    cdef Py_UCS4 character
-    cdef int byte
-    for i in range(begin, end):
-        character = PyUnicode_READ(kind, data, i)
-        byte = BYTE_OF[character] if character < ALPHABET_END else -1
+    Returns where it stopped: at the first character outside the alphabet or, within JSON, at a
+    quote or backslash; else at the end. `out` moves on; it may be where the text is.
+    """
+    cdef const int16_t* byte_of = BYTE_OF[in_json]
+    cdef uint8_t* to = out[0]
+    cdef int code, byte
+    cdef size_t width
+    while text < end:
+        code = text[0]
+        width = 1
+        if code >= 0x80:
+            # The alphabet ends with U+0143, which begins with the byte C5.
+            if code < 0xC2 or code > 0xC5 or text + 1 == end or text[1] & 0xC0 != 0x80:
+                break
+            code = (code & 0x1F) << 6 | (text[1] & 0x3F)
+            width = 2
+            if code >= ALPHABET_END:
+                break
+        byte = byte_of[code]
         if byte < 0:
+            break
+        to[0] = <uint8_t>byte
+        to += 1
+        text += width
+    out[0] = to
+    return text
+
+
+# -------------------------------------------------------------- lists of tokens
+
+cdef int strings_open(Strings* strings, size_t capacity, size_t arena_size) noexcept nogil:
+    """An empty list with room for so many tokens and bytes; -1 without memory."""
+    memset(strings, 0, sizeof(Strings))
+    strings.capacity = capacity + 1
+    strings.arena_size = arena_size + 1
+    strings.arena = <uint8_t*>PyMem_RawMalloc(strings.arena_size)
+    strings.offsets = <uint32_t*>PyMem_RawMalloc(strings.capacity * sizeof(uint32_t))
+    strings.is_bytes = <uint8_t*>PyMem_RawMalloc(strings.capacity)
+    if strings.arena == NULL or strings.offsets == NULL or strings.is_bytes == NULL:
+        strings_free(strings)
+        return -1
+    strings.offsets[0] = 0
+    return 0
+
+
+cdef void strings_free(Strings* strings) noexcept nogil:
+    PyMem_RawFree(strings.arena)
+    PyMem_RawFree(strings.offsets)
+    PyMem_RawFree(strings.is_bytes)
+    memset(strings, 0, sizeof(Strings))
+
+
+cdef int strings_close(Strings* strings, size_t size, bint is_bytes) noexcept nogil:
+    """Make a token of the next `size` bytes of the arena; -1 without memory."""
+    cdef size_t capacity
+    cdef void* moved
+    if strings.n + 1 >= strings.capacity:
+        capacity = 2 * strings.capacity
+        moved = PyMem_RawRealloc(strings.offsets, capacity * sizeof(uint32_t))
+        if moved == NULL:
             return -1
-        out[i - begin] = <uint8_t>byte
-    return end - begin
+        strings.offsets = <uint32_t*>moved
+        moved = PyMem_RawRealloc(strings.is_bytes, capacity)
+        if moved == NULL:
+            return -1
+        strings.is_bytes = <uint8_t*>moved
+        strings.capacity = capacity
+    strings.is_bytes[strings.n] = is_bytes
+    strings.offsets[strings.n + 1] = strings.offsets[strings.n] + <uint32_t>size
+    strings.n += 1
+    return 0
 
 
-cdef inline uint64_t _hash(const uint8_t* key, size_t size, uint8_t tag) noexcept nogil:
-    cdef uint64_t value = 0xCBF29CE484222325ULL ^ tag
+cdef int strings_close_text(Strings* strings, size_t size) noexcept nogil:
+    """The same of the UTF-8 text of a token, which the arena holds there."""
+    cdef uint8_t* text = strings.arena + strings.offsets[strings.n]
+    cdef uint8_t* to = text
+    cdef size_t i = 0
+    cdef int code
+    while i < size:
+        code = text[i]
+        if code >= 0x80 and i + 1 < size:
+            code = (code & 0x1F) << 6 | (text[i + 1] & 0x3F) if code < 0xE0 else ALPHABET_END
+            i += 1
+        i += 1
+        if code >= ALPHABET_END or BYTE_OF[0][code] < 0:
+            return strings_close(strings, size, False)
+    translate(text, text + size, &to, False)
+    return strings_close(strings, to - text, True)
+
+
+cdef int _append(Strings* strings, object text) except -1:
+    """Append a token as it is written in the file."""
+    cdef Py_ssize_t size = 0
+    cdef const char* encoded = PyUnicode_AsUTF8AndSize(text, &size)
+    cdef size_t used = strings.offsets[strings.n]
+    if used + size > strings.arena_size:
+        strings.arena_size = 2 * (used + size)
+        strings.arena = <uint8_t*>_resized(strings.arena, strings.arena_size)
+    memcpy(strings.arena + used, encoded, size)
+    if strings_close_text(strings, size) < 0:
+        raise MemoryError
+    return 0
+
+
+cdef void* _resized(void* block, size_t size) except NULL:
+    cdef void* moved = PyMem_RawRealloc(block, size)
+    if moved == NULL:
+        raise MemoryError
+    return moved
+
+
+cdef str _part_of(const Strings* strings, size_t index):
+    return _spelled(strings.arena + strings.offsets[index],
+                    strings.offsets[index + 1] - strings.offsets[index],
+                    strings.is_bytes[index])
+
+
+cdef str _spelled(const uint8_t* token, size_t size, bint is_bytes):
+    """A token as the model file writes it."""
+    cdef uint16_t* characters
     cdef size_t i
-    for i in range(size):
-        value = (value ^ key[i]) * 0x100000001B3ULL
-    return value ^ (value >> 29)
+    if not is_bytes:
+        return PyUnicode_DecodeUTF8(<const char*>token, size, NULL)
+    characters = <uint16_t*>PyMem_RawMalloc(2 * size + 2)
+    if characters == NULL:
+        raise MemoryError
+    try:
+        for i in range(size):
+            characters[i] = CHARACTER_OF[token[i]]
+        return PyUnicode_FromKindAndData(2, characters, size)
+    finally:
+        PyMem_RawFree(characters)
 
+
+cdef size_t _spell(const uint8_t* token, size_t size, bint is_bytes, uint8_t* out) noexcept nogil:
+    """The same as UTF-8, of at most 2 · size bytes; how many."""
+    cdef size_t i, n = 0
+    cdef int code
+    if not is_bytes:
+        memcpy(out, token, size)
+        return size
+    for i in range(size):
+        code = CHARACTER_OF[token[i]]
+        if code >= 0x80:
+            out[n] = <uint8_t>(0xC0 | code >> 6)
+            n += 1
+            code = 0x80 | (code & 0x3F)
+        out[n] = <uint8_t>code
+        n += 1
+    return n
+
+
+# ------------------------------------------------------------------- vocabulary
 
 @cython.final
 cdef class Vocabulary:
     """Entries and merges of one byte-level BPE model; immutable once built.
 
     Args:
-        vocab: token string → id, as in ``model.vocab``. Ids are distinct.
+        vocab: token string → id below 2**32, as in ``model.vocab``.
         merges: all ``"left right"`` or all ``[left, right]``, in order of rank.
         source: name of the file, for messages.
+
+    Attributes:
+        n_entries, n_merges: how many there are.
+        max_id: the largest id, 0 without entries.
+        ids_are_dense: ids are below 2**28 and not far beyond the number of entries. Without that
+            there is no index by id, and no engine can be built.
+        ids_are_distinct: no two entries have the same id; known only of dense ids.
 
     Raises:
         ModelFileError: a merge has not two parts, or names a token that is not in ``vocab``.
     """
 
-    def __cinit__(self, dict vocab, list merges, str source="<string>"):
-        self._read_vocab(vocab)
-        self._read_merges(merges, source)
+    def __cinit__(self, dict vocab not None, list merges not None, str source="<string>"):
+        cdef Strings entries, parts
+        cdef uint32_t* ids = NULL
+        cdef int64_t wrong
+        if strings_open(&entries, len(vocab), 16 * <size_t>len(vocab)) < 0:
+            raise MemoryError
+        if strings_open(&parts, 2 * <size_t>len(merges), 16 * <size_t>len(merges)) < 0:
+            strings_free(&entries)
+            raise MemoryError
+        try:
+            ids = <uint32_t*>PyMem_RawMalloc((len(vocab) + 1) * sizeof(uint32_t))
+            if ids == NULL:
+                raise MemoryError
+            _read_vocab(vocab, ids, &entries)
+            _read_merges(merges, &parts, source)
+            wrong = self.take(&entries, &ids, &parts)
+            if wrong >= 0:
+                raise _unknown_part(self, wrong, merges[wrong], _part_of(&parts, 2 * wrong),
+                                    _part_of(&parts, 2 * wrong + 1), source)
+        finally:
+            PyMem_RawFree(ids)
+            strings_free(&entries)
+            strings_free(&parts)
 
     def __dealloc__(self):
+        self._free()
+
+    def __eq__(self, other):
+        """Whether both were read from the same entries and merges, in the same order."""
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self.tables() == (<Vocabulary>other).tables()
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"<Vocabulary of {self.n_entries} entries and {self.n_merges} merges>"
+
+    cdef void _free(self) noexcept:
         PyMem_RawFree(self.arena)
         PyMem_RawFree(self.offsets)
         PyMem_RawFree(self.ids)
@@ -120,15 +298,54 @@ cdef class Vocabulary:
         PyMem_RawFree(self.merged)
         PyMem_RawFree(self.slots)
 
+    # ------------------------------------------------------------------ asking
+
     def token_bytes(self, uint32_t token_id):
         """The bytes that an id stands for, or None if no entry has the id."""
-        cdef int32_t entry = -1
-        if token_id <= self.max_id and self.n_entries:
-            entry = self.entry_of_id[token_id]
-        if entry < 0:
+        cdef int32_t entry
+        if not self.has_id(token_id):
             return None
-        cdef uint32_t begin = self.offsets[entry]
-        return (<char*>self.arena)[begin:self.offsets[entry + 1]]
+        entry = self.entry_of_id[token_id]
+        return (<char*>self.arena)[self.offsets[entry]:self.offsets[entry + 1]]
+
+    def has_id(self, token_id):
+        """Whether an entry has the id."""
+        return (self.entry_of_id != NULL and 0 <= token_id <= self.max_id
+                and self.entry_of_id[<size_t>token_id] >= 0)
+
+    def id_to_token(self, token_id):
+        """The entry with the id as the model file writes it, or None."""
+        return self._text(self.entry_of_id[<size_t>token_id]) if self.has_id(token_id) else None
+
+    def token_to_id(self, token):
+        """The id of an entry as the model file writes it, or None."""
+        cdef int64_t entry = self._entry_of(token)
+        return None if entry < 0 else self.ids[entry]
+
+    def as_dict(self):
+        """token → id in the order of the file: a new dict."""
+        cdef size_t entry
+        found = {}
+        for entry in range(self.n_entries):
+            found[self._text(entry)] = self.ids[entry]
+        return found
+
+    def tables(self):
+        """What was read, by name: arrays as bytes, in the byte order of this machine.
+
+        Of entries ``arena``, ``offsets``, ``is_bytes`` and ``ids``, of merges ``left``, ``right``
+        and ``merged``; uint32 but for ``arena`` and ``is_bytes``.
+        """
+        cdef size_t n = self.n_entries, m = self.n_merges
+        return {
+            "arena": (<char*>self.arena)[:self.offsets[n]],
+            "offsets": (<char*>self.offsets)[:4 * (n + 1)],
+            "is_bytes": (<char*>self.is_bytes)[:n],
+            "ids": (<char*>self.ids)[:4 * n],
+            "left": (<char*>self.left)[:4 * m],
+            "right": (<char*>self.right)[:4 * m],
+            "merged": (<char*>self.merged)[:4 * m],
+        }
 
     def has_all_bytes(self):
         """True if every one of the 256 bytes has an entry of its own."""
@@ -148,148 +365,282 @@ cdef class Vocabulary:
 
     cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil:
         """Index of the entry with these bytes, or -1."""
-        cdef uint64_t slot = _hash(key, size, is_bytes) & self.slot_mask
-        cdef uint32_t entry, begin
-        while self.slots[slot]:
-            entry = self.slots[slot] - 1
-            begin = self.offsets[entry]
-            if (self.offsets[entry + 1] - begin == size and self.is_bytes[entry] == is_bytes
-                    and memcmp(self.arena + begin, key, size) == 0):
-                return entry
-            slot = (slot + 1) & self.slot_mask
+        return self._find_hashed(key, size, is_bytes, _hash(key, size, is_bytes))
+
+    cdef int64_t _find_hashed(self, const uint8_t* key, size_t size, uint8_t is_bytes,
+                              uint64_t hash) noexcept nogil:
+        cdef uint64_t at = hash >> 32 & self.slot_mask
+        while self.slots[at].number:
+            if (self.slots[at].tag == <uint32_t>hash
+                    and self._is_entry(self.slots[at].number - 1, key, size, is_bytes)):
+                return self.slots[at].number - 1
+            at = (at + 1) & self.slot_mask
         return -1
 
-    cdef int _read_vocab(self, dict vocab) except -1:
-        cdef size_t n = len(vocab), used = 0, capacity, n_slots = 16, length
-        cdef Py_ssize_t position = 0, written
-        cdef PyObject* key = NULL
-        cdef PyObject* value = NULL
-        cdef str token
-        cdef bytes encoded
-        cdef size_t entry = 0
-        cdef uint64_t slot
-        capacity = 16 * n + 64
+    cdef inline bint _is_entry(self, size_t entry, const uint8_t* key, size_t size,
+                               uint8_t is_bytes) noexcept nogil:
+        cdef uint32_t begin = self.offsets[entry]
+        return (self.offsets[entry + 1] - begin == size and self.is_bytes[entry] == is_bytes
+                and _is_equal(self.arena + begin, key, size))
+
+    cdef int64_t _entry_of(self, object token) except -2:
+        """Index of the entry that is written so, or -1."""
+        cdef bytes key
+        if not isinstance(token, str):
+            return -1
+        text = str.__str__(token)   # of a subclass, too, the string itself
+        try:
+            key = token_text_to_bytes(text)
+        except UnicodeEncodeError:
+            return -1
+        return self.find(<const uint8_t*><const char*>key, len(key), _is_byte_level(text))
+
+    cdef str _text(self, size_t entry):
+        return _spelled(self.arena + self.offsets[entry],
+                        self.offsets[entry + 1] - self.offsets[entry], self.is_bytes[entry])
+
+    # ---------------------------------------------------------------- building
+
+    cdef int64_t take(self, Strings* entries, uint32_t** ids, Strings* parts) except -4:
+        """Become the model of these entries and merges; entries and ids are taken over.
+
+        `parts` holds the left and the right part of each merge. Returns SOUND; REPEATED; or the
+        index of the first merge that names a token which is no entry. What is not sound must not
+        be used.
+        """
+        self._free()
+        self.n_entries = entries.n
+        self.ids = ids[0]
+        ids[0] = NULL
+        self.arena = <uint8_t*>PyMem_RawRealloc(entries.arena, entries.offsets[entries.n] + 1)
+        if self.arena == NULL:
+            self.arena = entries.arena
+        self.offsets = entries.offsets
+        self.is_bytes = entries.is_bytes
+        self.entry_of_id = NULL
+        self.left = self.right = self.merged = NULL
+        self.slots = NULL
+        memset(entries, 0, sizeof(Strings))
+        if self._index_entries():
+            return REPEATED
+        self._index_ids()
+        return self._link(parts)
+
+    cdef int _index_entries(self) except -1:
+        """Fill the hash table; whether an entry stands twice."""
+        cdef size_t n = self.n_entries, n_slots = 16, begin, i
+        cdef uint64_t[BLOCK] hashes
+        cdef uint64_t at
+        cdef bint repeated = False
         while n_slots < 2 * n:
             n_slots *= 2
         self.slot_mask = n_slots - 1
-        self.arena = <uint8_t*>PyMem_RawMalloc(capacity)
-        self.offsets = <uint32_t*>PyMem_RawCalloc(n + 1, sizeof(uint32_t))
-        self.ids = <uint32_t*>PyMem_RawCalloc(n + 1, sizeof(uint32_t))
-        self.is_bytes = <uint8_t*>PyMem_RawCalloc(n + 1, 1)
-        self.slots = <uint32_t*>PyMem_RawCalloc(n_slots, sizeof(uint32_t))
-        if (self.arena == NULL or self.offsets == NULL or self.ids == NULL
-                or self.is_bytes == NULL or self.slots == NULL):
+        self.slots = <EntrySlot*>PyMem_RawCalloc(n_slots, sizeof(EntrySlot))
+        if self.slots == NULL:
             raise MemoryError
-        while PyDict_Next(vocab, &position, &key, &value):
-            token = <str>key
-            length = 4 * <size_t>PyUnicode_GET_LENGTH(token)
-            if used + length > capacity:
-                capacity = 2 * capacity + length
-                self.arena = <uint8_t*>_grown(self.arena, capacity)
-            written = _to_bytes(token, 0, PyUnicode_GET_LENGTH(token), self.arena + used)
-            self.is_bytes[entry] = written >= 0
-            if written < 0:
-                encoded = token.encode("utf-8")
-                written = len(encoded)
-                memcpy(self.arena + used, <const char*>encoded, written)
-            self.ids[entry] = <uint32_t>(<object>value)
-            slot = _hash(self.arena + used, written, self.is_bytes[entry]) & self.slot_mask
-            while self.slots[slot]:
-                slot = (slot + 1) & self.slot_mask
-            self.slots[slot] = <uint32_t>(entry + 1)
-            used += written
-            entry += 1
-            self.offsets[entry] = <uint32_t>used
-        self.n_entries = n
-        return self._index_ids()
+        for begin in range(0, n, BLOCK):
+            for i in range(begin, min(begin + BLOCK, n)):
+                hashes[i - begin] = _hash(self.arena + self.offsets[i],
+                                          self.offsets[i + 1] - self.offsets[i], self.is_bytes[i])
+                tk_prefetch(self.slots + (hashes[i - begin] >> 32 & self.slot_mask))
+            for i in range(begin, min(begin + BLOCK, n)):
+                repeated |= self._find_hashed(
+                    self.arena + self.offsets[i], self.offsets[i + 1] - self.offsets[i],
+                    self.is_bytes[i], hashes[i - begin]) >= 0
+                at = hashes[i - begin] >> 32 & self.slot_mask
+                while self.slots[at].number:
+                    at = (at + 1) & self.slot_mask
+                self.slots[at] = EntrySlot(<uint32_t>hashes[i - begin], <uint32_t>(i + 1))
+        return repeated
 
-    def _index_ids(self):
+    cdef int _index_ids(self) except -1:
         cdef size_t entry, size
         cdef int byte
         cdef int64_t found
         cdef uint8_t key
+        self.max_id = 0
         for entry in range(self.n_entries):
             if self.ids[entry] > self.max_id:
                 self.max_id = self.ids[entry]
-        size = <size_t>self.max_id + 1
-        self.entry_of_id = <int32_t*>PyMem_RawMalloc(size * sizeof(int32_t))
-        if self.entry_of_id == NULL:
-            raise MemoryError
-        for entry in range(size):
-            self.entry_of_id[entry] = -1
-        for entry in range(self.n_entries):
-            self.entry_of_id[self.ids[entry]] = <int32_t>entry
+        size = MAX_ID_PER_ENTRY * self.n_entries
+        self.ids_are_dense = self.max_id < MAX_ID and (self.max_id < ALWAYS_ALLOWED_ID
+                                                       or self.max_id < size)
+        self.ids_are_distinct = True
+        if self.ids_are_dense:
+            size = (<size_t>self.max_id + 1) * sizeof(int32_t)
+            self.entry_of_id = <int32_t*>PyMem_RawMalloc(size)
+            if self.entry_of_id == NULL:
+                raise MemoryError
+            memset(self.entry_of_id, 0xFF, size)
+            for entry in range(self.n_entries):
+                if self.entry_of_id[self.ids[entry]] >= 0:
+                    self.ids_are_distinct = False
+                self.entry_of_id[self.ids[entry]] = <int32_t>entry
         for byte in range(256):
             key = <uint8_t>byte
             found = self.find(&key, 1, 1)
             self.byte_id[byte] = -1 if found < 0 else self.ids[found]
         return 0
 
-    cdef int _read_merges(self, list merges, str source) except -1:
-        cdef size_t n = len(merges), rank = 0, index
-        cdef Py_ssize_t length, middle, first, second
-        cdef int64_t left, right, merged
-        cdef object item
-        cdef str text
-        cdef size_t capacity = 1024
-        cdef uint8_t* scratch = <uint8_t*>PyMem_RawMalloc(capacity)
+    cdef int64_t _link(self, const Strings* parts) except -4:
+        """Look the parts of all merges up; SOUND, or the first of which one is no entry."""
+        cdef size_t n = parts.n // 2, rank, begin, end
+        cdef uint64_t[2 * BLOCK] hashes
+        cdef uint64_t* hash
+        cdef const uint32_t* at
+        cdef int64_t near = 0
+        self.n_merges = n
         self.left = <uint32_t*>PyMem_RawMalloc((n + 1) * sizeof(uint32_t))
         self.right = <uint32_t*>PyMem_RawMalloc((n + 1) * sizeof(uint32_t))
         self.merged = <uint32_t*>PyMem_RawMalloc((n + 1) * sizeof(uint32_t))
-        try:
-            if scratch == NULL or not self.left or not self.right or not self.merged:
-                raise MemoryError
-            for index in range(n):
-                item = merges[index]
-                if type(item) is str:
-                    text = <str>item
-                    if text.startswith("#version"):     # M1: no rank
-                        continue
-                    middle = text.find(" ")
-                    if middle < 0 or text.find(" ", middle + 1) >= 0:
-                        raise _merge_error(index, item, "does not have exactly two parts", source)
-                    first, second = middle, middle + 1
-                else:
-                    text = <str>item[0] + <str>item[1]
-                    first = second = len(<str>item[0])
-                length = PyUnicode_GET_LENGTH(text)
-                if <size_t>length > capacity:
-                    capacity = 2 * length
-                    scratch = <uint8_t*>_grown(scratch, capacity)
-                left = _to_bytes(text, 0, first, scratch)
-                right = _to_bytes(text, second, length, scratch + first)
-                if left >= 0 and right >= 0:
-                    merged = self.find(scratch, first + right, 1)
-                    right = self.find(scratch + first, right, 1)
-                    left = self.find(scratch, first, 1)
-                else:
-                    merged = self._find_text(text[:first] + text[second:])
-                    left = self._find_text(text[:first])
-                    right = self._find_text(text[second:])
-                if left < 0 or right < 0 or merged < 0:
-                    raise _unknown_part(index, item, text[:first], text[second:], left, right,
-                                        source)
-                self.left[rank] = self.ids[left]
-                self.right[rank] = self.ids[right]
-                self.merged[rank] = self.ids[merged]
-                rank += 1
-        finally:
-            PyMem_RawFree(scratch)
-        self.n_merges = rank
-        return 0
+        if self.left == NULL or self.right == NULL or self.merged == NULL:
+            raise MemoryError
+        for begin in range(0, n, BLOCK):
+            end = min(begin + BLOCK, n)
+            for rank in range(begin, end):
+                at = parts.offsets + 2 * rank
+                hash = hashes + 2 * (rank - begin)
+                hash[0] = _hash(parts.arena + at[0], at[1] - at[0], parts.is_bytes[2 * rank])
+                hash[1] = _hash(parts.arena + at[1], at[2] - at[1], parts.is_bytes[2 * rank + 1])
+                tk_prefetch(self.slots + (hash[0] >> 32 & self.slot_mask))
+                tk_prefetch(self.slots + (hash[1] >> 32 & self.slot_mask))
+            for rank in range(begin, end):
+                near = self._link_one(parts, rank, hashes + 2 * (rank - begin), near)
+                if near < 0:
+                    return rank
+        return SOUND
 
-    cdef int64_t _find_text(self, str token) except -2:
-        """Index of the entry that is written so, or -1."""
-        cdef bytes key = token_text_to_bytes(token)
-        cdef bint is_bytes = -1 not in _byte_codes(token)
-        return self.find(<const uint8_t*><const char*>key, len(key), is_bytes)
+    cdef int64_t _link_one(self, const Strings* parts, size_t rank, const uint64_t* hashes,
+                           int64_t near) noexcept nogil:
+        """Look up the parts of a merge, which have these hashes, and what it makes.
+
+        Returns that entry, or -1 if one of the three is no entry. `near` is what the merge before
+        makes: in all the models measured, this one makes the same or the next.
+        """
+        cdef const uint32_t* at = parts.offsets + 2 * rank
+        cdef const uint8_t* text = parts.arena + at[0]
+        cdef size_t first = at[1] - at[0], second = at[2] - at[1]
+        cdef int64_t left, right, merged, n = self.n_entries
+        left = self._find_hashed(text, first, parts.is_bytes[2 * rank], hashes[0])
+        right = self._find_hashed(text + first, second, parts.is_bytes[2 * rank + 1], hashes[1])
+        if left < 0 or right < 0:
+            return -1
+        if not parts.is_bytes[2 * rank] or not parts.is_bytes[2 * rank + 1]:
+            merged = self._find_joined(parts, rank)
+        elif self._is_entry(near, text, first + second, 1):
+            merged = near
+        elif near + 1 < n and self._is_entry(near + 1, text, first + second, 1):
+            merged = near + 1
+        else:
+            merged = self.find(text, first + second, 1)
+        if merged < 0:
+            return -1
+        self.left[rank] = self.ids[left]
+        self.right[rank] = self.ids[right]
+        self.merged[rank] = self.ids[merged]
+        return merged
+
+    cdef int64_t _find_joined(self, const Strings* parts, size_t rank) noexcept nogil:
+        """The entry that is both parts of a merge, one of which leaves the alphabet; or -1."""
+        cdef const uint32_t* at = parts.offsets + 2 * rank
+        cdef uint8_t* text = <uint8_t*>malloc(2 * <size_t>(at[2] - at[0]) + 1)
+        cdef size_t size
+        cdef int64_t found
+        if text == NULL:
+            return -1
+        size = _spell(parts.arena + at[0], at[1] - at[0], parts.is_bytes[2 * rank], text)
+        size += _spell(parts.arena + at[1], at[2] - at[1], parts.is_bytes[2 * rank + 1],
+                       text + size)
+        found = self.find(text, size, 0)
+        free(text)
+        return found
 
 
-cdef void* _grown(void* block, size_t size) except NULL:
-    cdef void* moved = PyMem_RawRealloc(block, size)
-    if moved == NULL:
-        raise MemoryError
-    return moved
+# ----------------------------------------------------------------------- hashing
+
+cdef inline uint64_t _mix(uint64_t head, uint64_t tail) noexcept nogil:
+    cdef uint64_t mixed = head * 0x9E3779B97F4A7C15ULL ^ tail * 0xC2B2AE3D27D4EB4FULL
+    mixed ^= mixed >> 32
+    return mixed * 0xD6E8FEB86659FD93ULL
+
+
+cdef inline uint64_t _hash(const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil:
+    """A hash of a token: the upper half chooses its slot, the lower half is the slot's tag."""
+    cdef uint64_t found = <uint64_t>size << 1 | is_bytes, last = 0
+    cdef uint32_t low = 0, high = 0
+    while size > 8:
+        found = _mix(found, tk_load64(key))
+        key += 8
+        size -= 8
+    if size >= 4:       # two loads that overlap, as a copy of varying size is a call
+        memcpy(&low, key, 4)
+        memcpy(&high, key + size - 4, 4)
+        last = <uint64_t>high << 32 | low
+    elif size:
+        last = key[0] | <uint64_t>key[size >> 1] << 8 | <uint64_t>key[size - 1] << 16
+    found = _mix(found, last)
+    return found ^ found >> 32
+
+
+cdef inline bint _is_equal(const uint8_t* one, const uint8_t* other, size_t size) noexcept nogil:
+    """As `memcmp`, which is a call."""
+    cdef uint32_t a = 0, b = 0
+    while size >= 8:
+        if tk_load64(one) != tk_load64(other):
+            return False
+        one += 8
+        other += 8
+        size -= 8
+    if size >= 4:
+        memcpy(&a, one, 4)
+        memcpy(&b, other, 4)
+        if a != b:
+            return False
+        one += 4
+        other += 4
+        size -= 4
+    while size:
+        if one[0] != other[0]:
+            return False
+        one += 1
+        other += 1
+        size -= 1
+    return True
+
+
+# ------------------------------------------------------------ from Python objects
+
+cdef bint _is_byte_level(str token):
+    """Whether all characters are in the alphabet."""
+    cdef Py_UCS4 c
+    for c in token:
+        if c >= ALPHABET_END or BYTE_OF[0][c] < 0:
+            return False
+    return True
+
+
+cdef int _read_vocab(dict vocab, uint32_t* ids, Strings* entries) except -1:
+    """Append the tokens, and write the id of each."""
+    cdef Py_ssize_t position = 0
+    cdef PyObject* key = NULL
+    cdef PyObject* value = NULL
+    while PyDict_Next(vocab, &position, &key, &value):
+        ids[entries.n] = <uint32_t>(<object>value)
+        _append(entries, <object>key)
+    return 0
+
+
+cdef int _read_merges(list merges, Strings* parts, str source) except -1:
+    """Append the two parts of each merge."""
+    cdef size_t index
+    for index in range(<size_t>len(merges)):
+        item = merges[index]
+        pair = item.split(" ") if isinstance(item, str) else item
+        if len(pair) != 2:
+            raise _merge_error(index, item, "does not have exactly two parts", source)
+        _append(parts, pair[0])
+        _append(parts, pair[1])
+    return 0
 
 
 cdef _merge_error(size_t index, object item, str reason, str source):
@@ -297,9 +648,11 @@ cdef _merge_error(size_t index, object item, str reason, str source):
     return ModelFileError(f"{shown} {reason}", source=source, field=f"model.merges[{index}]")
 
 
-cdef _unknown_part(size_t index, object item, str first, str second, int64_t left, int64_t right,
+cdef _unknown_part(Vocabulary vocabulary, size_t index, object item, str first, str second,
                    str source):
-    part = first if left < 0 else second if right < 0 else first + second
+    part = first
+    if vocabulary.token_to_id(first) is not None:
+        part = second if vocabulary.token_to_id(second) is None else first + second
     shown = repr(part) if len(part) <= 60 else repr(part[:57] + "...")
     return _merge_error(index, item, f"needs the token {shown}, which is not in model.vocab",
                         source)

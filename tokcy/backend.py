@@ -60,6 +60,9 @@ class Backend(Protocol):
 
     def get_vocab(self, with_added_tokens: bool) -> dict[str, int]: ...
 
+    def vocab_size(self, with_added_tokens: bool) -> int:
+        """``len(get_vocab(…))``"""
+
     @property
     def added_tokens(self) -> tuple[AddedToken, ...]: ...
 

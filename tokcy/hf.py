@@ -212,6 +212,9 @@ class HuggingFaceBackend:
     def get_vocab(self, with_added_tokens: bool) -> dict[str, int]:
         return self._tokenizer.get_vocab(with_added_tokens=bool(with_added_tokens))
 
+    def vocab_size(self, with_added_tokens: bool) -> int:
+        return len(self.get_vocab(with_added_tokens))
+
     @property
     def added_tokens(self) -> tuple[AddedToken, ...]:
         """The added tokens, by id."""

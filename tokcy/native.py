@@ -13,7 +13,7 @@ from tokcy._decode import ByteDecoder
 from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
-from tokcy._vocab import Vocabulary, token_text_to_bytes
+from tokcy._vocab import token_text_to_bytes
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
 from tokcy.offsets import SpaceTrimmer
@@ -28,15 +28,14 @@ class NativeBackend:
 
     name = "tokcy"
 
-    def __init__(self, plan: NativePlan, source: str) -> None:
+    def __init__(self, plan: NativePlan) -> None:
         """Build the engine.
 
         Raises:
-            ModelFileError: a merge names a token that the vocabulary lacks.
             SettingError: the environment asks for no number of threads.
         """
         resolve_num_threads(None)  # now, and not with the first text that is long enough
-        vocabulary = Vocabulary(plan.vocab, plan.merges, source)
+        vocabulary = plan.vocabulary
         post = plan.post_processor
         self._engine = Engine(
             Preparer(plan.added_tokens, plan.nfc, plan.add_prefix_space),
@@ -51,7 +50,6 @@ class NativeBackend:
             [token.id for token in plan.added_tokens if token.special],
         )
         self._vocabulary = vocabulary
-        self._vocab = plan.vocab
         self._post = post
         self.added_tokens: tuple[AddedToken, ...] = plan.added_tokens
         self._added_ids = {token.content: token.id for token in plan.added_tokens}
@@ -115,14 +113,19 @@ class NativeBackend:
 
     def token_to_id(self, token: str) -> int | None:
         found = self._added_ids.get(token)
-        return self._vocab.get(token) if found is None else found
+        return self._vocabulary.token_to_id(token) if found is None else found
 
     def id_to_token(self, token_id: int) -> str | None:
         content = self._added_contents.get(token_id)
-        return self._tokens.get(token_id) if content is None else content
+        return self._vocabulary.id_to_token(token_id) if content is None else content
 
     def get_vocab(self, with_added_tokens: bool) -> dict[str, int]:
-        return {**self._vocab, **self._added_ids} if with_added_tokens else dict(self._vocab)
+        vocab = self._vocabulary.as_dict()
+        return {**vocab, **self._added_ids} if with_added_tokens else vocab
+
+    def vocab_size(self, with_added_tokens: bool) -> int:
+        beyond = sum(not self._vocabulary.has_id(token.id) for token in self.added_tokens)
+        return self._vocabulary.n_entries + (beyond if with_added_tokens else 0)
 
     def cache_info(self) -> CacheInfo:
         return self._engine.model.cache_info()
@@ -142,14 +145,14 @@ class NativeBackend:
     @cached_property
     def _control_ids(self) -> Ids:
         """Ids of control tokens that the model may make by itself; hardly a model has any."""
-        ids = [t.id for t in self.added_tokens if t.special and t.content in self._vocab]
+        ids = [
+            token.id
+            for token in self.added_tokens
+            if token.special and self._vocabulary.has_id(token.id)
+        ]
         if not self._engine.model.ignore_merges:
             ids = self._vocabulary.made_by_merging(ids)
         return np.array(ids, dtype=np.uint32)
-
-    @cached_property
-    def _tokens(self) -> dict[int, str]:
-        return {token_id: token for token, token_id in self._vocab.items()}
 
     @cached_property
     def _trimmer(self) -> SpaceTrimmer:

@@ -59,7 +59,7 @@ class Tokenizer:
         spec = read_tokenizer_json(self._data, source=self._source)
         plan = plan_native(spec)
         if not isinstance(plan, Unsupported):
-            return NativeBackend(plan, self._source)
+            return NativeBackend(plan)
         self._fallback_reason = plan.reason
         backend = HuggingFaceBackend(self._data, source=self._source, problem=plan.problem)
         logger.warning(
@@ -303,10 +303,10 @@ class Tokenizer:
     @property
     def vocab_size(self) -> int:
         """Entries of the model; ``len(tokenizer)`` also counts the added tokens beyond them."""
-        return len(self.get_vocab(with_added_tokens=False))
+        return self._backend.vocab_size(with_added_tokens=False)
 
     def __len__(self) -> int:
-        return len(self.get_vocab())
+        return self._backend.vocab_size(with_added_tokens=True)
 
     @property
     def added_tokens(self) -> tuple[AddedToken, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from .charset import distinct
 from .classes import Classes
 from .tokens import Event, TokenMachine, Tokens
 from .transducer import Machine
@@ -120,8 +121,9 @@ class FusedMachine:
 
 def common_classes(first: Classes, second: Classes) -> tuple[Classes, list[int], list[int]]:
     """(the coarsest classes that both agree with, class of the first for each, of the second)."""
-    begins = np.union1d(first.begins, second.begins).astype(np.int32)
+    begins = distinct(np.concatenate((first.begins, second.begins)))
     pairs = first.of(begins).astype(np.int64) * second.count + second.of(begins)
-    found, labels = np.unique(pairs, return_inverse=True)
+    found = distinct(pairs)
+    labels = np.searchsorted(found, pairs)
     classes = Classes(len(found), begins, labels.astype(np.uint8), ())
     return classes, (found // second.count).tolist(), (found % second.count).tolist()

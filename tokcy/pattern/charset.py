@@ -8,15 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MAX_CODE_POINT", "CharSet"]
+__all__ = ["MAX_CODE_POINT", "CharSet", "distinct"]
 
 MAX_CODE_POINT = 0x10FFFF
 
 Flips = npt.NDArray[np.int32]
+Integer = TypeVar("Integer", bound=np.integer[Any])
+
+
+def distinct(numbers: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
+    """As `np.unique`, which imports `numpy.ma`: that takes longer than most patterns."""
+    ordered = np.sort(numbers)
+    found: npt.NDArray[Integer] = ordered[
+        np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    ]
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .charset import MAX_CODE_POINT, CharSet
+from .charset import MAX_CODE_POINT, CharSet, distinct
 
 __all__ = ["MAX_CLASSES", "PAGE_BITS", "Classes", "partition"]
 
@@ -44,7 +44,7 @@ class Classes:
         """
         size = 1 << PAGE_BITS
         n_pages = (MAX_CODE_POINT + 1) >> PAGE_BITS
-        split = np.unique(self.begins[self.begins % size != 0] >> PAGE_BITS)
+        split = distinct(self.begins[self.begins % size != 0] >> PAGE_BITS)
         starts = np.arange(n_pages, dtype=np.int32) << PAGE_BITS
         index = self.of(starts).astype(np.uint16)
         index[split] = self.count + np.arange(len(split), dtype=np.uint16)
@@ -56,15 +56,16 @@ class Classes:
 def partition(charsets: Sequence[CharSet]) -> Classes:
     """The coarsest partition in which every set is a union of classes."""
     flips = [np.zeros(1, dtype=np.int32), *(charset.flips for charset in charsets)]
-    begins = np.unique(np.concatenate(flips))
+    begins = distinct(np.concatenate(flips))
     begins = begins[begins <= MAX_CODE_POINT]
     inside = np.array([charset.contains(begins) for charset in charsets], dtype=np.uint8)
     signatures = np.packbits(inside.reshape(len(charsets), len(begins)), axis=0)
-    keys = np.ascontiguousarray(signatures.T)
-    as_void = keys.view(np.dtype((np.void, keys.shape[1]))).ravel() if keys.size else keys[:, :0]
-    if not keys.size:  # a pattern without any set
-        return Classes(1, begins[:1], np.zeros(1, dtype=np.uint8), ())
-    _, first, labels = np.unique(as_void, return_index=True, return_inverse=True)
-    members = tuple(sum(1 << int(c) for c in np.flatnonzero(row)) for row in inside[:, first])
+    keys = [row.tobytes() for row in signatures.T]
+    first = {key: at for at, key in reversed(list(enumerate(keys)))}
+    order = sorted(first)
+    numbers = {key: number for number, key in enumerate(order)}
+    labels = np.array([numbers[key] for key in keys])
+    examples = inside[:, [first[key] for key in order]]
+    members = tuple(sum(1 << int(c) for c in np.flatnonzero(row)) for row in examples)
     keep = np.concatenate(([True], labels[1:] != labels[:-1]))
-    return Classes(len(first), begins[keep], labels[keep].astype(np.uint8), members)
+    return Classes(len(order), begins[keep], labels[keep].astype(np.uint8), members)

@@ -45,7 +45,7 @@ def _class_of(code_point: int) -> tuple[int, ...]:
 def close(charset: CharSet) -> CharSet:
     """``charset`` with every case variant of its members."""
     ones, others = _variants()
-    return charset | CharSet.of(*np.unique(others[charset.contains(ones)]).tolist())
+    return charset | CharSet.of(*others[charset.contains(ones)].tolist())
 
 
 def folds_to_several(charset: CharSet) -> bool:

@@ -74,7 +74,9 @@ class TokenMachine:
         # (match, next state) of every DFA state in one number.
         rows = zip(self.accept, self.next, strict=True)
         self.ways = [[k << 16 | s for k, s in zip(*row, strict=True)][:-1] for row in rows]
-        self.firsts = [self.sure_gap(self.fresh(c, 0)) for c in range(self.n_classes)]
+        self.fresh = [[self._fresh(c, border) for c in range(self.n_classes)] for border in (0, 1)]
+        self.firsts = [self.sure_gap(token) for token in self.fresh[0]]
+        self.leaves: dict[Tokens, Event] = {}
 
     def alike(self, state: Tokens) -> Sequence[Hashable]:
         """For each class what decides its step: classes that a state treats alike have one."""
@@ -85,7 +87,7 @@ class TokenMachine:
         """The same for characters at which a segment begins."""
         return self.firsts
 
-    def fresh(self, character: int, border: int) -> _Token:
+    def _fresh(self, character: int, border: int) -> _Token:
         """A token that begins with ``character``."""
         state = self.next[START][character]
         return _Token(state, GAP if self.only_gap[state] else 0, border, int(self.has_gaps))
@@ -116,7 +118,7 @@ class TokenMachine:
         tokens, undo, matched = self.read(state, character)
         borders = gaps = 0
         if matched or not state:
-            tokens.append(self.fresh(character, 1 if state else 0))
+            tokens.append(self.fresh[1 if state else 0][character])
         while len(tokens) > 1 and not tokens[0].state:
             done, first = tokens.pop(0), tokens[0]
             gaps |= _bit(done.gap) if done.kind == GAP else 0
@@ -149,12 +151,15 @@ class TokenMachine:
 
     def leave(self, state: Tokens) -> Event:
         """What the end of a segment makes certain, told to the character behind it."""
+        if (known := self.leaves.get(state)) is not None:  # asked for each class that may follow
+            return known
         tokens, undo, _ = self.read(state, self.n_classes)
         borders = gaps = 0
         for index, token in enumerate(tokens):
             borders |= _bit(token.border) if index else 0
             gaps |= _bit(token.gap) if token.kind == GAP else 0
-        return Event(borders | 1, gaps, undo)
+        event = self.leaves[state] = Event(borders | 1, gaps, undo)
+        return event
 
     def settled(self, state: Tokens) -> bool:
         """Whether all that was announced before the last character is final."""

@@ -7,8 +7,9 @@ in which they run.  A step that only the Hugging Face object understands is an :
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
 
 __all__ = [
@@ -79,12 +80,15 @@ class Other:
 class BpeModel:
     """A byte-pair-encoding model.
 
-    ``merges`` is ``list[str]`` (two parts and one space, ``#version`` lines left out) or
-    ``list[list[str]]`` (pairs), as in the file; the place in the list is the rank (rules M1, M2).
+    Attributes:
+        vocabulary: the entries, and the merges in order of rank, ``#version`` lines left out
+            (rules M1, M2); without merges if there is a problem.
+        problem: the first merge that names a token which is no entry. Other models than
+            byte-level ones have other rules for that, so it counts once the model runs natively.
     """
 
-    vocab: dict[str, int]
-    merges: list[Any]
+    vocabulary: Vocabulary
+    problem: ModelFileError | None = None
     dropout: float | None = None
     unk_token: str | None = None
     continuing_subword_prefix: str | None = None

@@ -7,11 +7,10 @@ Anything else is :class:`Unsupported`, with the reason, and goes to the Hugging 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tokcy import unicode as ucd
 from tokcy._nfc import nfc as to_nfc
-from tokcy._vocab import byte_level_alphabet
+from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError, PatternError
 from tokcy.pattern import (
     GPT2_PATTERN,
@@ -42,12 +41,6 @@ from .model import (
 )
 
 __all__ = ["NativePlan", "PostProcessor", "Unsupported", "plan_native"]
-
-# The merge cache packs ids into 28 bits, and arrays are indexed by id: one far beyond the size of
-# the vocabulary would reserve gigabytes.
-_MAX_ID = 2**28
-_MAX_ID_PER_ENTRY = 64
-_ALWAYS_ALLOWED_ID = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +78,7 @@ class NativePlan:
     """A byte-level BPE pipeline, ready for the engine.
 
     Attributes:
-        vocab: model token (in byte-level characters) → id; no id twice, all below 2**28.
-        merges: ``"a b"`` strings or pairs, in rank order.
+        vocabulary: entries and merges; ids are dense and distinct.
         ignore_merges: a piece that is a token gets its id without merging (rule M7).
         added_tokens: with the ids in force, contents distinct and not empty.
         nfc: whether text is normalized to NFC.
@@ -95,8 +87,7 @@ class NativePlan:
         post_processor: what is done to a single text's ids and offsets.
     """
 
-    vocab: dict[str, int]
-    merges: list[Any]
+    vocabulary: Vocabulary
     ignore_merges: bool
     added_tokens: tuple[AddedToken, ...]
     nfc: bool
@@ -113,7 +104,11 @@ class _Unplannable(Exception):
 
 
 def plan_native(spec: TokenizerSpec) -> NativePlan | Unsupported:
-    """The plan for ``spec``, or the reason why there is none."""
+    """The plan for ``spec``, or the reason why there is none.
+
+    Raises:
+        ModelFileError: a merge names a token that the vocabulary lacks.
+    """
     try:
         return _plan(spec)
     except _Unplannable as refusal:
@@ -132,14 +127,17 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
     if spec.truncates or spec.pads:
         what = "truncation" if spec.truncates else "padding"
         raise _Unplannable(f"{what} in the file is not supported natively")
+    splits = _plan_splits(spec.pre_tokenizer)
+    added_tokens = _plan_added_tokens(spec.added_tokens, model.vocabulary, nfc)
+    if model.problem is not None:
+        raise model.problem
     return NativePlan(
-        vocab=model.vocab,
-        merges=model.merges,
+        vocabulary=model.vocabulary,
         ignore_merges=model.ignore_merges,
-        added_tokens=_plan_added_tokens(spec.added_tokens, model.vocab, nfc),
+        added_tokens=added_tokens,
         nfc=nfc,
         add_prefix_space=byte_level.add_prefix_space,
-        splits=_plan_splits(spec.pre_tokenizer),
+        splits=splits,
         post_processor=post_processor,
     )
 
@@ -186,27 +184,25 @@ def _check_model(model: BpeModel) -> None:
     for name in ("continuing_subword_prefix", "end_of_word_suffix"):
         if getattr(model, name):
             raise _Unplannable(f"{name} is not supported natively")
-    if (model.byte_fallback or model.unk_token is not None) and not all(
-        character in model.vocab for character in byte_level_alphabet()
-    ):
+    vocabulary = model.vocabulary
+    if (model.byte_fallback or model.unk_token is not None) and not vocabulary.has_all_bytes():
         cause = "byte_fallback" if model.byte_fallback else "unk_token"
         raise _Unplannable(f"{cause} with an incomplete byte alphabet is not supported natively")
-    largest = max(model.vocab.values(), default=0)
-    if largest >= min(_MAX_ID, max(_ALWAYS_ALLOWED_ID, _MAX_ID_PER_ENTRY * len(model.vocab))):
+    if not vocabulary.ids_are_dense:
         raise _Unplannable(
-            f"token id {largest} in a vocabulary of {len(model.vocab)} is not supported natively"
+            f"token id {vocabulary.max_id} in a vocabulary of {vocabulary.n_entries} is not "
+            "supported natively"
         )
 
 
 def _plan_added_tokens(
-    declared: tuple[AddedToken, ...], vocab: dict[str, int], nfc: bool
+    declared: tuple[AddedToken, ...], vocabulary: Vocabulary, nfc: bool
 ) -> tuple[AddedToken, ...]:
     """The added tokens with the ids that Hugging Face gives them (rules A1, A2)."""
-    used = set(vocab.values())
-    if len(used) != len(vocab):
+    if not vocabulary.ids_are_distinct:
         raise _Unplannable("two vocabulary entries with one id are not supported natively")
     added: dict[str, AddedToken] = {}
-    next_id = len(vocab)
+    next_id = vocabulary.n_entries
     for token in declared:
         content = token.content
         if not content:
@@ -215,11 +211,10 @@ def _plan_added_tokens(
             raise _Unplannable(f"added token {content!r} is listed twice")
         if nfc and token.normalized and to_nfc(content) != content:
             raise _Unplannable(f"NFC changes the added token {content!r}")
-        if content in vocab:
-            token_id = vocab[content]
-        else:
+        token_id = vocabulary.token_to_id(content)
+        if token_id is None:
             token_id, next_id = next_id, next_id + 1
-            if token_id in used:
+            if vocabulary.has_id(token_id):
                 raise _Unplannable(f"added token {content!r} gets the id of another token")
         added[content] = replace(token, id=token_id)
     return tuple(added.values())

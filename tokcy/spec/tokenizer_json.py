@@ -7,12 +7,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
 
+from tokcy._modeljson import read_bpe_tables
+from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
 
 from .components import (
@@ -52,14 +54,24 @@ def read_tokenizer_json(data: bytes | str, *, source: str = "<string>") -> Token
     Raises:
         ModelFileError: the content is one that Hugging Face refuses; names the field and the value.
     """
-    root = Node(_parse(data, source), source)
+    if isinstance(data, bytes):
+        tables = read_bpe_tables(data)
+        if tables is not None:
+            vocabulary, rest = tables
+            with suppress(ModelFileError):  # which says where in the file, below
+                return _read_root(Node(_parse(rest, source), source), vocabulary)
+    return _read_root(Node(_parse(data, source), source), None)
+
+
+def _read_root(root: Node, vocabulary: Vocabulary | None) -> TokenizerSpec:
+    """The whole file; with a vocabulary, that is what ``model.vocab`` and ``merges`` say."""
     if type(root.value) is not dict:
         raise root.type_error("an object")
     _check_top_level(root)
-    optional = {name: Node(root.value.get(name), source, name) for name in _SECTIONS}
+    optional = {name: Node(root.value.get(name), root.source, name) for name in _SECTIONS}
     return TokenizerSpec(
-        source=source,
-        model=_read_model(optional["model"]),
+        source=root.source,
+        model=_read_model(optional["model"], vocabulary),
         added_tokens=_read_added_tokens(root.child("added_tokens"))
         if "added_tokens" in root.value
         else (),
@@ -198,28 +210,32 @@ def _read_added_token(node: Node) -> AddedToken:
     )
 
 
-def _read_model(node: Node) -> BpeModel | Other:
+def _read_model(node: Node, vocabulary: Vocabulary | None) -> BpeModel | Other:
     """The model; without a ``type`` Hugging Face tries BPE first and other models after it."""
     if type(node.value) is not dict:
         raise node.type_error("an object")
     if "type" not in node.value:
         try:
-            return _read_bpe(node)
+            return _read_bpe(node, vocabulary)
         except ModelFileError as error:
             return Other(None, error)
     kind = node.value["type"]
     if kind == "BPE":
-        return _read_bpe(node)
+        return _read_bpe(node, vocabulary)
     return Other(kind if type(kind) is str else None)
 
 
-def _read_bpe(node: Node) -> BpeModel:
+def _read_bpe(node: Node, vocabulary: Vocabulary | None) -> BpeModel:
+    problem = None
+    if vocabulary is None:
+        vocabulary, problem = _read_tables(node)
+
     def optional(name: str, read: Any) -> Any:
         return read(node.child(name)) if node.value.get(name) is not None else None
 
     return BpeModel(
-        vocab=_read_vocab(node.child("vocab")),
-        merges=_read_merges(node.child("merges")),
+        vocabulary=vocabulary,
+        problem=problem,
         dropout=optional("dropout", _read_dropout),
         unk_token=optional("unk_token", Node.string),
         continuing_subword_prefix=optional("continuing_subword_prefix", Node.string),
@@ -236,6 +252,16 @@ def _read_dropout(node: Node) -> float:
     if not 0 <= node.value <= 1:
         raise node.error(f"must be between 0 and 1, not {shown(node.value)}")
     return float(node.value)
+
+
+def _read_tables(node: Node) -> tuple[Vocabulary, ModelFileError | None]:
+    """Vocabulary and merges; without merges, and with an error, where the two do not fit."""
+    vocab = _read_vocab(node.child("vocab"))
+    merges = _read_merges(node.child("merges"))
+    try:
+        return Vocabulary(vocab, merges, node.source), None
+    except ModelFileError as error:
+        return Vocabulary(vocab, [], node.source), error
 
 
 def _read_vocab(node: Node) -> dict[str, int]:

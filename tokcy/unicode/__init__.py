@@ -10,6 +10,8 @@ surrogates. All arrays are read-only; everything is loaded on first use.
 
 from __future__ import annotations
 
+import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -115,20 +117,27 @@ class _Tables:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.arrays: dict[str, Int32Array] = {}
         self.sets: dict[str, Int32Array] = {}
 
     @cached_property
-    def arrays(self) -> dict[str, Int32Array]:
-        with np.load(self.path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        for array in arrays.values():
-            array.flags.writeable = False
-        return arrays
+    def archive(self) -> Mapping[str, Int32Array]:
+        content = io.BytesIO(self.path.read_bytes())  # so that no file stays open
+        archive: Mapping[str, Int32Array] = np.load(content, allow_pickle=False)
+        return archive
+
+    def array(self, name: str) -> Int32Array:
+        """An array of the file. Each is unpacked once: a pattern needs few of them."""
+        found = self.arrays.get(name)
+        if found is None:
+            found = self.arrays[name] = self.archive[name]
+            found.flags.writeable = False
+        return found
 
     def rows(self, name: str) -> list[list[int]]:
         """Rows of unequal length, kept as the values end to end and the lengths."""
-        values = self.arrays[name].tolist()
-        ends = np.cumsum(self.arrays[f"{name}_lengths"]).tolist()
+        values = self.array(name).tolist()
+        ends = np.cumsum(self.array(f"{name}_lengths")).tolist()
         return [values[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
     @cached_property
@@ -142,16 +151,16 @@ class _Tables:
     @cached_property
     def canonical(self) -> CanonicalTables:
         return CanonicalTables(
-            self.arrays["combining_classes"],
+            self.array("combining_classes"),
             {row[0]: tuple(row[1:]) for row in self.rows("decompositions")},
-            self.arrays["compositions"],
+            self.array("compositions"),
         )
 
     @cached_property
     def set_places(self) -> dict[str, tuple[int, int]]:
         """Name of a set → where its edges lie in ``sets``."""
-        names = self.arrays["set_names"].tobytes().decode("ascii").split("\n")
-        lengths, ids = self.arrays["sets_lengths"], self.arrays["set_ids"]
+        names = self.array("set_names").tobytes().decode("ascii").split("\n")
+        lengths, ids = self.array("sets_lengths"), self.array("set_ids")
         ends = np.cumsum(lengths)
         places = zip((ends - lengths)[ids].tolist(), ends[ids].tolist(), strict=True)
         return dict(zip(names, places, strict=True))
@@ -161,7 +170,7 @@ class _Tables:
         if found is None:
             begin, end = self.set_places[name]
             # The file holds the distances from one edge to the next.
-            edges = np.cumsum(self.arrays["sets"][begin:end], dtype=np.int32)
+            edges = np.cumsum(self.array("sets")[begin:end], dtype=np.int32)
             found = edges.reshape(-1, 2) - np.array([0, 1], dtype=np.int32)
             found.flags.writeable = False
             self.sets[name] = found

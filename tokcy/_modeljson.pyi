@@ -1,0 +1,3 @@
+from tokcy._vocab import Vocabulary
+
+def read_bpe_tables(data: bytes) -> tuple[Vocabulary, bytes] | None: ...
