@@ -56,8 +56,10 @@ cdef enum:
     LONG_STRIDE = 1024
     MIDDLE_STRIDE = 128
     SHORT_STRIDE = 32
+    SHORTEST_STRIDE = 8
     BLOCK = 8192            # CURSORS * LONG_STRIDE; classes and rows of a block stay in L1
     DEFAULT_UNIT = 32768
+    FEW_WORDS = 32          # of each bitmap, that the stack takes
     SUPER_BLOCK = 4194304   # bytes between two looks at pending signals
 
 
@@ -228,6 +230,9 @@ cdef size_t run_transducer(const Stage* stage, const uint8_t* classes, uint16_t*
     while n - at >= CURSORS * SHORT_STRIDE:
         row = run_cursors(stage.table, classes + at, rows + at, SHORT_STRIDE, row, stage.start)
         at += CURSORS * SHORT_STRIDE
+    while n - at >= CURSORS * SHORTEST_STRIDE:
+        row = run_cursors(stage.table, classes + at, rows + at, SHORTEST_STRIDE, row, stage.start)
+        at += CURSORS * SHORTEST_STRIDE
     return run_single(stage.table, classes + at, rows + at, n - at, row)
 
 
@@ -570,12 +575,18 @@ cdef bint any_bit(const uint64_t* bits, size_t n_words) noexcept nogil:
 cdef int run_stage(const Stage* stage, const uint8_t* text, size_t size, uint64_t* starts,
                    uint64_t* skips, int num_threads, size_t unit) noexcept nogil:
     cdef size_t n_words = bitmap_words(size)
-    cdef uint64_t* segments = <uint64_t*>malloc(n_words * sizeof(uint64_t))
-    cdef uint64_t* gaps = <uint64_t*>calloc(2 * n_words, sizeof(uint64_t))
+    cdef uint64_t[3 * FEW_WORDS] few    # malloc would cost a short text 5%
+    cdef uint64_t* segments = few
+    cdef uint64_t* gaps
     cdef Scan scan
     cdef int status = -1
-    if segments != NULL and gaps != NULL:
+    if n_words > FEW_WORDS:
+        segments = <uint64_t*>malloc(3 * n_words * sizeof(uint64_t))
+    if segments != NULL:
+        gaps = segments + n_words
         memcpy(segments, starts, n_words * sizeof(uint64_t))
+        if stage.has_gaps or stage.table == NULL or has_effect(stage):
+            memset(gaps, 0, 2 * n_words * sizeof(uint64_t))
         scan = Scan(stage, text, size, starts, skips, gaps, gaps + n_words, segments,
                     any_bit(skips, n_words))
         if stage.table != NULL:
@@ -586,8 +597,8 @@ cdef int run_stage(const Stage* stage, const uint8_t* text, size_t size, uint64_
             status = scan_by_dfa(&scan)
         if status == 0 and has_effect(stage):
             apply_behavior(&scan)
-    free(segments)
-    free(gaps)
+    if segments != few:
+        free(segments)
     return status
 
 
