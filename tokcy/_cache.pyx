@@ -3,9 +3,9 @@
 
 Two open-addressing tables. Pieces of up to 15 bytes that become up to four ids, over 98% of
 ordinary text, have entries of 32 bytes with all of it inline. Two of them are a cache line, and
-are looked at together (`_lines.h`); an entry that has no room in its line goes to the next. The others, up to
-255 bytes, have a slot with their hash, and key and ids in an arena. What is longer is merged
-anew each time.
+are looked at together (`_lines.h`); an entry that has no room in its line goes to the next. The
+others, up to 255 bytes, have a slot with their hash, and key and ids in an arena. What is longer
+is merged anew each time.
 
 Entries are only ever added. A writer claims a free slot by compare-and-swap of its key word to
 BUSY, fills the rest, then stores the real word with release order; a reader loads that word with
