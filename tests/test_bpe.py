@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcy._bpe import Bpe
+from tokcy._merges import MergeTable
 from tokcy._vocab import Vocabulary
 
 LETTERS = "abcĠ"
@@ -73,6 +74,50 @@ def test_merges_given_twice_and_in_any_order() -> None:
         oracle = synthetic.load(model)
         for text in (b"abc", b"abcabc", b"bcabbc", b"aabbcc", b"abc" * 30):
             assert bpe_of(model).merge(text) == oracle_ids(oracle, text)
+
+
+@st.composite
+def lists_of_all_cuts(draw: st.DrawFn) -> list[tuple[str, str]]:
+    """Merge lists that, as Llama-3's, have for each token many ways to cut it in two.
+
+    Tokens come in any order, so that parts may be made after what they are part of; now and
+    then the merges of one token do not stand together, or one is given twice.
+    """
+    made = ["".join(pair) for pair in draw(synthetic.merge_lists(letters=LETTERS))]
+    tokens = draw(st.permutations(made)) if draw(st.booleans()) else made
+    parts = {*LETTERS, *tokens}
+    merges = []
+    for token in dict.fromkeys(tokens):
+        cuts = [(token[:at], token[at:]) for at in range(1, len(token))]
+        cuts = [cut for cut in cuts if parts.issuperset(cut)]
+        merges += draw(st.permutations(cuts))[: draw(st.integers(1, 9))]
+    if merges and draw(st.integers(0, 4)) == 0:
+        merges.insert(draw(st.integers(0, len(merges))), draw(st.sampled_from(merges)))
+    return merges
+
+
+@given(lists_of_all_cuts(), st.lists(pieces, max_size=8))
+def test_merges_that_never_happen(merges: list[tuple[str, str]], texts: list[bytes]) -> None:
+    """The table leaves merges out, and what it makes of a piece stays the same."""
+    model = synthetic.model_from_merges(merges)
+    bpe, oracle = bpe_of(model), synthetic.load(model)
+    for text in [*texts, *("".join(merge).replace("Ġ", " ").encode() for merge in merges)]:
+        assert bpe.merge(text) == oracle_ids(oracle, text)
+
+
+def test_how_many_merges_never_happen() -> None:
+    """Each token that merging makes keeps one merge, if its parts come before it."""
+    tokens = ["a" * n for n in range(2, 30)] + ["ab", "aab", "abb", "bb", "abab", "babab"]
+    parts = {"a", "b", *tokens}
+    cuts = [(token[:at], token[at:]) for token in tokens for at in range(1, len(token))]
+    model = synthetic.model_from_merges([cut for cut in cuts if parts.issuperset(cut)])
+    oracle = synthetic.load(model)
+    n_made = sum(len(oracle.model.tokenize(token)) == 1 for token in tokens)
+    vocab, merges = model["model"]["vocab"], model["model"]["merges"]
+    assert len(merges) > 10 * n_made > 0
+    assert MergeTable(Vocabulary(vocab, merges)).n_merges == n_made
+    twice = [*merges, merges[0]]
+    assert MergeTable(Vocabulary(vocab, twice)).n_merges == len(merges)
 
 
 @pytest.mark.parametrize("unit", [b"a", b"ab", b"abc", b" ", b"aab"])

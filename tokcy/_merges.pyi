@@ -6,4 +6,6 @@ from tokcy._vocab import Vocabulary
 
 @final
 class MergeTable:
+    @property
+    def n_merges(self) -> int: ...
     def __new__(cls, vocabulary: Vocabulary) -> Self: ...
