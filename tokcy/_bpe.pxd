@@ -41,7 +41,7 @@ cdef class Bpe:
     cdef readonly Vocabulary vocabulary
     cdef readonly bint ignore_merges
     cdef CutFilter cut_filter
-    cdef MergeTable merges
+    cdef MergeTable merge_table
     cdef const tk_simd_ops* simd
     cdef const tk_line_ops* line_ops
     cdef Cache* cache

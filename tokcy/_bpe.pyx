@@ -47,6 +47,7 @@ from tokcy._cache cimport (
 )
 from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport MergeTable
+from tokcy._merging cimport merge_piece
 from tokcy._platform cimport tk_prefetch
 from tokcy._status cimport raise_status
 from tokcy._pretok cimport tk_find_simd
@@ -87,7 +88,7 @@ cdef class Bpe:
         self.vocabulary = vocabulary
         self.ignore_merges = ignore_merges
         self.cut_filter = CutFilter(vocabulary)
-        self.merges = MergeTable(vocabulary)
+        self.merge_table = MergeTable(vocabulary, self.cut_filter)
         self._make_cache()
 
     def __dealloc__(self):
@@ -113,7 +114,8 @@ cdef class Bpe:
         try:
             n = -1
             if out != NULL:
-                n = self.merges.merge(<const uint8_t*><const char*>piece, size, out)
+                n = merge_piece(&self.merge_table.merges, <const uint8_t*><const char*>piece, size,
+                                out)
             if n < 0:
                 raise_status(<int>n)
             return [out[i] for i in range(n)]
@@ -162,8 +164,10 @@ cdef class Bpe:
             if not vocabulary.is_bytes[entry] or not 0 < size <= LONG_BYTES:
                 continue
             piece = vocabulary.arena + vocabulary.offsets[entry]
-            token = vocabulary.ids[entry]
-            n = self.merges.merge(piece, size, ids)
+            token = ids[0] = vocabulary.ids[entry]
+            n = 1
+            if not self.merge_table.makes(token):
+                n = merge_piece(&self.merge_table.merges, piece, size, ids)
             if n < 0:
                 raise MemoryError
             whole = self.ignore_merges and not (n == 1 and ids[0] == token)
@@ -349,7 +353,7 @@ cdef class Bpe:
         if n != UNKNOWN:
             return n
         misses[0] += 1
-        n = self.merges.merge(piece, size, out)
+        n = merge_piece(&self.merge_table.merges, piece, size, out)
         if n >= 0 and size <= LONG_BYTES:
             cache_add(cache, piece, size, out, n, part, False)
         return n
