@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tokcy._cache cimport Cache, Key, tk_line_ops
 from tokcy._cuts cimport CutFilter
-from tokcy._merges cimport MergeTable
+from tokcy._merges cimport LANE, MergeTable, tk_merge_many
 from tokcy._pretok cimport tk_simd_ops
 from tokcy._vocab cimport Vocabulary
 
@@ -25,6 +25,20 @@ cdef struct Walk:           # over the pieces of a range of text
     size_t word             # the next word of the bitmaps
 
 
+cdef enum:
+    UNKNOWN_ROOM = 32
+    HOLES_ROOM = 128
+
+
+cdef struct Unknown:        # short pieces of a walk that wait to be merged together
+    size_t n
+    uint8_t[UNKNOWN_ROOM * LANE] pieces     # the keys
+    uint8_t[256] by_hash                    # 1 + the last of them with that hash; 0: none
+    size_t n_holes                          # where their ids are to be put in
+    size_t[HOLES_ROOM] place                # how many ids stand before
+    uint8_t[HOLES_ROOM] piece
+
+
 cdef struct Tally:          # of one call, added to the model's counters at its end
     uint64_t pieces
     uint64_t misses
@@ -42,6 +56,7 @@ cdef class Bpe:
     cdef readonly bint ignore_merges
     cdef CutFilter cut_filter
     cdef MergeTable merge_table
+    cdef tk_merge_many* merge_many      # NULL: one after another
     cdef const tk_simd_ops* simd
     cdef const tk_line_ops* line_ops
     cdef Cache* cache
@@ -56,15 +71,20 @@ cdef class Bpe:
                            Tally* tally) noexcept nogil
     cdef void _collect(self, const Text* text, Walk* walk, Batch* batch) noexcept nogil
     cdef uint64_t _marks(self, const Text* text, const Walk* walk) noexcept nogil
-    cdef int64_t _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
-                               uint32_t* out, Tally* tally) noexcept nogil
+    cdef int _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
+                           uint32_t* out, size_t* n, Unknown* unknown,
+                           Tally* tally) noexcept nogil
+    cdef void _wait_for(self, Unknown* unknown, const Key* key, size_t place) noexcept nogil
+    cdef size_t _merge_unknown(self, Cache* cache, Unknown* unknown, uint32_t* out,
+                               size_t n) noexcept nogil
     cdef void _request(self, const Cache* cache, const Text* text, const Batch* batch,
                        Key* keys) noexcept nogil
     cdef void _request_longs(self, const Cache* cache, const Text* text, const Batch* batch,
                              size_t first, Key* keys) noexcept nogil
     cdef bint _is_part(self, const Text* text, size_t begin, size_t end) noexcept nogil
     cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
-                               const Key* key, uint32_t* out, size_t* misses) noexcept nogil
+                               const Key* key, uint32_t* out, bint* wait,
+                               size_t* misses) noexcept nogil
     cdef int64_t _find_long(self, const Cache* cache, const uint8_t* piece, size_t size,
                             uint64_t hash, bint part, uint32_t* out) noexcept nogil
     cdef bint _seed_cache(self, uint64_t n_lines, uint64_t long_slots,

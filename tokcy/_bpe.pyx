@@ -14,7 +14,7 @@ The few entries that merging does not give (Llama-3 has 588) are marked in the c
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memmove, memset
 
 from tokcy._bitmap cimport bits_below, bits_from, is_set, next_set
 from tokcy._cache cimport (
@@ -37,16 +37,18 @@ from tokcy._cache cimport (
     cache_max_entries,
     cache_new,
     cache_of_seeds,
+    cache_request,
     cache_seed_whole,
     find_further,
     find_in_line,
     find_long,
     hash_long,
+    hash_short,
     long_slot,
     tk_find_line_ops,
 )
 from tokcy._cuts cimport CutFilter
-from tokcy._merges cimport MergeTable
+from tokcy._merges cimport LANE, MergeTable, tk_find_merge_many
 from tokcy._merging cimport merge_piece
 from tokcy._platform cimport tk_prefetch
 from tokcy._status cimport raise_status
@@ -60,6 +62,7 @@ cdef enum:
     # 5% of the look-ups in Chinese went further, with twice as many 1%, which is 4% of the time.
     SLOTS_PER_SEED = 5
     MOST_LINES = 1 << 19    # 32 MB
+    SEEDS_AHEAD = 16        # that are asked for: without, each waits for memory, 20 ms in all
     KEY_BYTES = 16
     WORDS_PER_SLOT = 16     # of the cache's arena, for what it learns: 36 bytes of text and 7 ids
 
@@ -89,6 +92,8 @@ cdef class Bpe:
         self.ignore_merges = ignore_merges
         self.cut_filter = CutFilter(vocabulary)
         self.merge_table = MergeTable(vocabulary, self.cut_filter)
+        if self.merge_table.merges.has_all_bytes:
+            self.merge_many = tk_find_merge_many(simd)
         self._make_cache()
 
     def __dealloc__(self):
@@ -160,10 +165,15 @@ cdef class Bpe:
         if self.cache == NULL:
             raise MemoryError
         for entry in range(vocabulary.n_entries):
+            if entry + SEEDS_AHEAD < vocabulary.n_entries:
+                piece = vocabulary.arena + vocabulary.offsets[entry + SEEDS_AHEAD]
+                size = vocabulary.offsets[entry + SEEDS_AHEAD + 1] - (piece - vocabulary.arena)
+                if size <= LONG_BYTES:
+                    cache_request(self.cache, piece, size)
+            piece = vocabulary.arena + vocabulary.offsets[entry]
             size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
             if not vocabulary.is_bytes[entry] or not 0 < size <= LONG_BYTES:
                 continue
-            piece = vocabulary.arena + vocabulary.offsets[entry]
             token = ids[0] = vocabulary.ids[entry]
             n = 1
             if not self.merge_table.makes(token):
@@ -216,8 +226,9 @@ cdef class Bpe:
         """
         cdef Walk walk
         cdef Batch batch
+        cdef Unknown unknown
         cdef size_t n = 0
-        cdef int64_t written
+        cdef int status
         n_out[0] = 0
         walk.begin = next_set(text.starts, begin, limit)
         walk.end = next_set(text.starts, end, limit)
@@ -225,13 +236,13 @@ cdef class Bpe:
             return 0
         walk.word = walk.begin >> 6
         batch.n = 0
+        memset(&unknown, 0, sizeof(Unknown))
         while walk.word << 6 < walk.end:
             self._collect(text, &walk, &batch)
-            written = self._encode_batch(cache, text, &batch, out + n, tally)
-            if written < 0:
-                return <int>written
-            n += written
-        n_out[0] = n
+            status = self._encode_batch(cache, text, &batch, out, &n, &unknown, tally)
+            if status < 0:
+                return status
+        n_out[0] = self._merge_unknown(cache, &unknown, out, n) if unknown.n_holes else n
         return 0
 
     cdef void _collect(self, const Text* text, Walk* walk, Batch* batch) noexcept nogil:
@@ -258,14 +269,15 @@ cdef class Bpe:
             marks &= bits_from(walk.begin)
         return marks & bits_below(walk.end - base)
 
-    cdef int64_t _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
-                               uint32_t* out, Tally* tally) noexcept nogil:
-        """Write the ids of a batch; how many, or a status below 0."""
+    cdef int _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
+                           uint32_t* out, size_t* n, Unknown* unknown,
+                           Tally* tally) noexcept nogil:
+        """Write the ids of a batch behind the n that are there; 0, or a status below 0."""
         cdef Key[BATCH_ROOM] keys
-        cdef uint32_t* to = out
+        cdef uint32_t* to = out + n[0]
         cdef size_t i = 0, misses = 0
         cdef int64_t written
-        cdef bint any_long = False
+        cdef bint any_long = False, wait
         self._request(cache, text, batch, keys)
         while True:
             i = self.line_ops.answer(keys, i, batch.n, &to)
@@ -274,15 +286,67 @@ cdef class Bpe:
             if not any_long and batch.position[i + 1] - batch.position[i] > SHORT_BYTES:
                 any_long = True
                 self._request_longs(cache, text, batch, i, keys)
+            wait = False
             written = self._encode_other(cache, text, batch.position[i], batch.position[i + 1],
-                                         &keys[i], to, &misses)
+                                         &keys[i], to, &wait, &misses)
             if written < 0:
-                return written
+                return <int>written
             to += written
+            if wait:
+                self._wait_for(unknown, &keys[i], to - out)
+                if unknown.n == UNKNOWN_ROOM or unknown.n_holes == HOLES_ROOM:
+                    to = out + self._merge_unknown(cache, unknown, out, to - out)
             i += 1
         tally.pieces += batch.n
         tally.misses += misses
-        return to - out
+        n[0] = to - out
+        return 0
+
+    cdef void _wait_for(self, Unknown* unknown, const Key* key, size_t place) noexcept nogil:
+        """Note that the ids of an unknown piece are to be put in at a place.
+
+        A new word often comes again soon: without `by_hash` a third more would be merged.
+        """
+        cdef uint8_t* known = unknown.by_hash + (hash_short(key.words[0], key.words[1]) >> 56)
+        if known[0] == 0 or memcmp(unknown.pieces + LANE * (known[0] - 1), key.words, LANE):
+            memcpy(unknown.pieces + LANE * unknown.n, key.words, LANE)
+            unknown.n += 1
+            known[0] = <uint8_t>unknown.n
+        unknown.place[unknown.n_holes] = place
+        unknown.piece[unknown.n_holes] = known[0] - 1
+        unknown.n_holes += 1
+
+    cdef size_t _merge_unknown(self, Cache* cache, Unknown* unknown, uint32_t* out,
+                               size_t n) noexcept nogil:
+        """Merge the pieces that wait and put their ids in; how many ids there are now."""
+        cdef uint32_t[UNKNOWN_ROOM * LANE] ids
+        cdef uint8_t[UNKNOWN_ROOM] counts
+        cdef const uint8_t* piece
+        cdef size_t i, j, end = n, to = n, size
+        if self.merge_many != NULL:
+            self.merge_many(&self.merge_table.merges, unknown.pieces, unknown.n, ids, counts)
+        for i in range(unknown.n):
+            piece = unknown.pieces + LANE * i
+            if self.merge_many == NULL:
+                counts[i] = <uint8_t>merge_piece(&self.merge_table.merges, piece,
+                                                 piece[LANE - 1], ids + LANE * i)
+            cache_add(cache, piece, piece[LANE - 1], ids + LANE * i, counts[i], False, False)
+        for i in range(unknown.n_holes):
+            to += counts[unknown.piece[i]]
+        n = to
+        i = unknown.n_holes
+        while i:
+            i -= 1
+            j = unknown.piece[i]
+            size = end - unknown.place[i]
+            end = unknown.place[i]
+            to -= size
+            memmove(out + to, out + end, 4 * size)
+            to -= counts[j]
+            memcpy(out + to, ids + LANE * j, 4 * counts[j])
+        unknown.n = unknown.n_holes = 0
+        memset(unknown.by_hash, 0, sizeof(unknown.by_hash))
+        return n
 
     cdef void _request(self, const Cache* cache, const Text* text, const Batch* batch,
                        Key* keys) noexcept nogil:
@@ -332,8 +396,12 @@ cdef class Bpe:
                 tk_prefetch(cache.arena + cache.longs[long_slot(cache, keys[i].words[0])].at)
 
     cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
-                               const Key* key, uint32_t* out, size_t* misses) noexcept nogil:
-        """The ids of a piece that its line does not tell; how many, or a status below 0."""
+                               const Key* key, uint32_t* out, bint* wait,
+                               size_t* misses) noexcept nogil:
+        """The ids of a piece that its line does not tell; how many, or a status below 0.
+
+        `wait` receives whether it is unknown and short, and so is to be merged with others.
+        """
         cdef const uint8_t* piece = text.bytes + begin
         cdef size_t size = end - begin
         # Whether what is found out holds for parts alone.
@@ -353,6 +421,9 @@ cdef class Bpe:
         if n != UNKNOWN:
             return n
         misses[0] += 1
+        if size <= SHORT_BYTES and not part:
+            wait[0] = True
+            return 0
         n = merge_piece(&self.merge_table.merges, piece, size, out)
         if n >= 0 and size <= LONG_BYTES:
             cache_add(cache, piece, size, out, n, part, False)

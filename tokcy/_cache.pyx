@@ -27,6 +27,7 @@ from tokcy._platform cimport (
     tk_fetch_add64,
     tk_load_acquire64,
     tk_popcount64,
+    tk_prefetch,
     tk_store_release64,
 )
 
@@ -113,6 +114,23 @@ cdef bint cache_is_full(const Cache* cache) noexcept nogil:
             or cache.arena_used >= cache.arena_size)
 
 
+cdef void cache_request(const Cache* cache, const uint8_t* piece, size_t size) noexcept nogil:
+    """Ask for the memory where a piece of up to LONG_BYTES would be added."""
+    cdef uint64_t[2] key
+    if size > SHORT_BYTES:
+        tk_prefetch(cache.longs + long_slot(cache, hash_long(piece, size, False)))
+    else:
+        _make_key(piece, size, key)
+        tk_prefetch(cache.lines + (hash_short(key[0], key[1]) >> cache.line_shift))
+
+
+cdef inline void _make_key(const uint8_t* piece, size_t size, uint64_t* key) noexcept nogil:
+    """The key of a short piece."""
+    memset(key, 0, 16)
+    memcpy(key, piece, size)
+    key[1] |= <uint64_t>size << 56
+
+
 cdef bint cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                     size_t n_ids, bint part, bint seed) noexcept nogil:
     """Add a piece of up to LONG_BYTES; whether there was room.
@@ -138,7 +156,7 @@ cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,
 
 cdef bint _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                      size_t n_ids, uint32_t mark) noexcept nogil:
-    """Add an entry; whether one of the lines that it may be in had room."""
+    """Add an entry, if it is not there; whether one of the lines for it had room."""
     cdef uint64_t[2] key
     cdef uint32_t[SHORT_IDS] marked
     cdef ShortLine* line
@@ -146,9 +164,7 @@ cdef bint _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint
     cdef int tries = MAX_LINES
     if tk_load_acquire64(&cache.short_used) >= _limit(_short_slots(cache)):
         return False
-    memset(key, 0, 16)
-    memcpy(key, piece, size)
-    key[1] |= <uint64_t>size << 56
+    _make_key(piece, size, key)
     memset(marked, 0, 16)
     memcpy(marked, ids, 4 * n_ids)
     marked[0] |= mark
@@ -156,6 +172,8 @@ cdef bint _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint
     while tries:
         line = cache.lines + at
         for place in range(2):
+            if line.keys[place][1] == key[1] and line.keys[place][0] == key[0]:
+                return True
             if tk_cas64(&line.keys[place][1], 0, BUSY):
                 tk_fetch_add64(&cache.short_used, 1)
                 memcpy(line.ids[place], marked, 16)

@@ -1,38 +1,43 @@
-"""The merges of a model, as a table of pairs."""
+"""The merges of a model, as a table of pairs (see _merges.h)."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tokcy._cuts cimport CutFilter
 from tokcy._vocab cimport Vocabulary
 
-cdef enum:
-    # While a piece is merged it is made of symbols: those below FIRST_MERGED are the bytes, the
-    # others are what the merges make, in order of rank. So a rank is a symbol less FIRST_MERGED.
-    FIRST_MERGED = 256
-    SYMBOL_BITS = 21
-    # Most pairs asked for have no merge. A filter of 256 KB, which stays in L2, answers for 87%
-    # of those without touching the table: 7-10% on unseen text.
-    FILTER_BITS = 21
-
-cdef extern from *:
-    """
-    #define TK_NO_RANK 0xFFFFFFFFu
-    #define TK_FREE_SLOT UINT64_C(0xFFFFFFFFFFFFFFFF)
-    """
-    const uint32_t NO_RANK "TK_NO_RANK"         # above any rank: the pair has no merge
+cdef extern from "_merges.h" nogil:
+    enum:
+        FIRST_MERGED "TK_FIRST_MERGED"
+        SYMBOL_BITS "TK_SYMBOL_BITS"
+        FILTER_BITS "TK_FILTER_BITS"
+        BUCKET "TK_BUCKET"
+        LANE "TK_LANE"
+    const uint32_t NO_RANK "TK_NO_RANK"
     const uint64_t FREE_SLOT "TK_FREE_SLOT"
-
-
-cdef struct Merges:
-    uint64_t* slots             # left << 42 | right << 21 | rank, or FREE_SLOT
-    uint64_t slot_mask
-    uint64_t* pair_filter       # hashed bit table of the pairs in `slots`
-    uint32_t* byte_pairs        # [65536] rank of the pair of bytes left << 8 | right
-    uint32_t* ids               # the id of each symbol
-    uint32_t* same              # the symbol by which each goes; NULL where that is itself
-    bint[256] has_byte          # the vocabulary does
-    uint32_t* atoms             # [65536] see MergeTable; NULL where there can be none
-    const uint32_t* halves      # as in CutFilter
+    ctypedef struct Merges "tk_merges":
+        uint64_t* slots
+        uint64_t n_buckets
+        uint64_t* pair_filter
+        uint32_t* byte_pairs
+        uint32_t* ids
+        uint32_t* same
+        uint32_t* atoms
+        const uint32_t* halves
+        uint8_t has_byte[256]
+        bint has_all_bytes
+    uint64_t pair_of "tk_pair"(uint32_t left, uint32_t right)
+    uint64_t pair_hash "tk_pair_hash"(uint64_t pair)
+    uint64_t* find_slot "tk_find_slot"(const Merges* merges, uint64_t pair)
+    uint32_t find_rank "tk_find_rank"(const Merges* merges, uint32_t left, uint32_t right)
+    uint32_t first_rank "tk_first_rank"(const Merges* merges, uint32_t left, uint32_t right)
+    uint32_t symbol_of_rank "tk_symbol_of_rank"(const Merges* merges, uint32_t rank)
+    size_t character_width "tk_character_width"(const uint8_t* text, size_t size)
+    uint32_t code_point "tk_code_point"(const uint8_t* text, size_t width)
+    size_t first_symbol "tk_first_symbol"(const Merges* merges, const uint8_t* piece, size_t size,
+                                          size_t at, uint32_t* symbol)
+    ctypedef void tk_merge_many(const Merges* merges, const uint8_t* pieces, size_t n,
+                                uint32_t* ids, uint8_t* counts) noexcept nogil
+    tk_merge_many* tk_find_merge_many(const char* simd)
 
 
 cdef class MergeTable:
@@ -58,39 +63,3 @@ cdef class MergeTable:
     cdef bint _meet(self, uint32_t left, uint32_t right, const uint32_t* lefts,
                     const uint32_t* rights) noexcept nogil
     cdef int _find_atoms(self) except -1
-
-
-cdef inline uint64_t pair_hash(uint32_t left, uint32_t right) noexcept nogil:
-    return (<uint64_t>left << SYMBOL_BITS | right) * 0x9E3779B97F4A7C15ULL
-
-
-cdef inline uint32_t find_rank(const Merges* merges, uint32_t left, uint32_t right) noexcept nogil:
-    """The rank of a pair of symbols, or NO_RANK."""
-    cdef uint64_t hash = pair_hash(left, right), at, slot
-    cdef uint64_t bit = hash >> (64 - FILTER_BITS)
-    if not merges.pair_filter[bit >> 6] >> (bit & 63) & 1:
-        return NO_RANK
-    at = hash >> 24 & merges.slot_mask
-    while True:
-        slot = merges.slots[at]
-        if slot >> SYMBOL_BITS == (<uint64_t>left << SYMBOL_BITS | right):
-            return slot & ((1 << SYMBOL_BITS) - 1)
-        if slot == FREE_SLOT:
-            return NO_RANK
-        at = (at + 1) & merges.slot_mask
-
-
-cdef inline uint32_t symbol_of_rank(const Merges* merges, uint32_t rank) noexcept nogil:
-    """What the merge of that rank makes."""
-    cdef uint32_t symbol = FIRST_MERGED + rank
-    return symbol if merges.same == NULL else merges.same[symbol]
-
-
-cdef inline size_t character_width(const uint8_t* text, size_t size) noexcept nogil:
-    """Bytes of the character of two or three that begins here; 0 if there is none."""
-    if size >= 2 and 0xC2 <= text[0] < 0xE0 and text[1] & 0xC0 == 0x80:
-        return 2
-    if (size >= 3 and 0xE0 <= text[0] < 0xF0 and text[1] & 0xC0 == 0x80
-            and text[2] & 0xC0 == 0x80):
-        return 3
-    return 0

@@ -2,7 +2,7 @@
 """The merges of a model, as a table of pairs, and what can be proved of them at load.
 
 Symbols are numbered in order of rank, so that a slot of eight bytes tells a pair, its rank and
-what it makes.
+what it makes (`_merges.h`).
 """
 
 cimport cython
@@ -13,7 +13,6 @@ from libc.string cimport memset
 from tokcy._bitmap cimport set_bit
 from tokcy._cuts cimport CutFilter
 from tokcy._platform cimport tk_alloc_table
-from tokcy._utf8 cimport utf8_decode
 from tokcy._vocab cimport Vocabulary
 
 cdef enum:                  # in place of a symbol + 1
@@ -86,8 +85,10 @@ cdef class MergeTable:
         if (merges.pair_filter == NULL or merges.byte_pairs == NULL or merges.ids == NULL
                 or self.symbols == NULL):
             raise MemoryError
+        merges.has_all_bytes = True
         for byte in range(256):
             merges.has_byte[byte] = vocabulary.byte_id[byte] >= 0
+            merges.has_all_bytes = merges.has_all_bytes and merges.has_byte[byte]
             merges.ids[byte] = <uint32_t>vocabulary.byte_id[byte]
         self._add_merges()
         for left in range(256):
@@ -113,31 +114,30 @@ cdef class MergeTable:
         return 0
 
     cdef int _clear_slots(self, size_t n) except -1:
-        cdef uint64_t n_slots = 64
-        while n_slots < 2 * n:
-            n_slots *= 2
+        cdef size_t n_bytes
+        # Filled to 45%, of the buckets 1 to 2% overflow.
+        self.merges.n_buckets = n * 20 // (9 * BUCKET) + 1
+        n_bytes = self.merges.n_buckets * BUCKET * sizeof(uint64_t)
         free(self.merges.slots)
-        self.merges.slots = <uint64_t*>tk_alloc_table(n_slots * sizeof(uint64_t))
+        self.merges.slots = <uint64_t*>tk_alloc_table(n_bytes)
         if self.merges.slots == NULL:
             raise MemoryError
-        memset(self.merges.slots, 0xFF, n_slots * sizeof(uint64_t))
+        memset(self.merges.slots, 0xFF, n_bytes)
         memset(self.merges.pair_filter, 0, sizeof(uint64_t) << (FILTER_BITS - 6))
-        self.merges.slot_mask = n_slots - 1
         self.n_merges = 0
         return 0
 
     cdef bint _add(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil:
-        """Add a merge; whether its pair had none before. M2: of equal pairs the last counts."""
-        cdef uint64_t pair = <uint64_t>left << SYMBOL_BITS | right, hash = pair_hash(left, right)
-        cdef uint64_t at = hash >> 24 & self.merges.slot_mask
-        cdef bint is_new
-        while (self.merges.slots[at] >> SYMBOL_BITS != pair
-               and self.merges.slots[at] != FREE_SLOT):
-            at = (at + 1) & self.merges.slot_mask
-        is_new = self.merges.slots[at] == FREE_SLOT
+        """Add a merge; whether its pair had none before. M2: of equal pairs the last counts.
+
+        `rank` is as in the table, twice the place.
+        """
+        cdef uint64_t pair = pair_of(left, right)
+        cdef uint64_t* slot = find_slot(&self.merges, pair)
+        cdef bint is_new = slot[0] == FREE_SLOT
         self.n_merges += is_new
-        self.merges.slots[at] = pair << SYMBOL_BITS | rank
-        set_bit(self.merges.pair_filter, hash >> (64 - FILTER_BITS))
+        slot[0] = pair << (SYMBOL_BITS + 1) | rank
+        set_bit(self.merges.pair_filter, pair_hash(pair) >> (64 - FILTER_BITS))
         return is_new
 
     cdef int _add_merges(self) except -1:
@@ -185,7 +185,8 @@ cdef class MergeTable:
             left = symbols[vocabulary.left[kept[rank]]]
             right = symbols[vocabulary.right[kept[rank]]]
             if _is_symbol(left) and _is_symbol(right):
-                self._add((left & ~CERTAIN) - 1, (right & ~CERTAIN) - 1, rank)
+                self._add((left & ~CERTAIN) - 1, (right & ~CERTAIN) - 1,
+                          2 * rank | (same[FIRST_MERGED + rank] != FIRST_MERGED + rank))
         return 0
 
     # ------------------------------------------------------------ what happens
@@ -258,7 +259,7 @@ cdef class MergeTable:
                     rights[made] = right
                     self.merges.ids[made] = token
                     self.symbols[token] = made + 1 | CERTAIN
-                    self._add(left, right, made - FIRST_MERGED)
+                    self._add(left, right, 2 * (made - FIRST_MERGED))
                     return rank
         return end
 
@@ -287,7 +288,7 @@ cdef class MergeTable:
                                   lefts, rights):
                     continue
                 self._add((left[0] & ~CERTAIN) - 1, (right[0] & ~CERTAIN) - 1,
-                          made[0] - FIRST_MERGED)
+                          2 * (made[0] - FIRST_MERGED))
                 made[0] += 1
             if left[0] == UNMADE:
                 left[0] = MISSED
@@ -314,12 +315,12 @@ cdef class MergeTable:
         cdef uint32_t rank
         while left >= FIRST_MERGED or right >= FIRST_MERGED:
             if left > right:
-                rank = left - FIRST_MERGED
+                rank = 2 * (left - FIRST_MERGED)
                 left = rights[left]
                 if find_rank(&self.merges, left, right) < rank:
                     return False
             else:               # of equal merges the one on the left comes first
-                rank = right - FIRST_MERGED
+                rank = 2 * (right - FIRST_MERGED)
                 right = lefts[right]
                 if find_rank(&self.merges, left, right) <= rank:
                     return False
@@ -349,7 +350,7 @@ cdef class MergeTable:
             if (vocabulary.is_bytes[entry] and 2 <= size <= 3
                     and character_width(token, size) == size
                     and self.makes(vocabulary.ids[entry])):
-                self.merges.atoms[utf8_decode(token, size)] = (
+                self.merges.atoms[code_point(token, size)] = (
                     (self.symbols[vocabulary.ids[entry]] & ~CERTAIN) - 1)
         return 0
 

@@ -3,7 +3,7 @@
 
 It is the definition of BPE and nothing else (rule M6): among all adjacent pairs that have a merge,
 take the one of lowest rank, the leftmost of those; until there is none. Short pieces look at all
-their pairs each time, long ones use a heap.
+their pairs each time, long ones use a heap. (`_merges.h` has a third way, for many short pieces.)
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -12,13 +12,13 @@ from libc.stdlib cimport free, malloc
 from tokcy._merges cimport (
     NO_RANK,
     Merges,
-    character_width,
     find_rank,
+    first_rank,
+    first_symbol,
     symbol_of_rank,
 )
 from tokcy._platform cimport tk_unlikely
 from tokcy._status cimport INTERRUPTED, check_signals
-from tokcy._utf8 cimport utf8_decode
 
 cdef enum:
     STEPS_BETWEEN_LOOKS = 1 << 18   # at signals: some 50 ms
@@ -41,36 +41,6 @@ cdef int64_t merge_piece(const Merges* merges, const uint8_t* piece, size_t size
     return _merge_by_heap(merges, piece, size, out)
 
 
-# ---------------------------------------------------------------- the first symbols
-
-cdef inline size_t _first_symbol(const Merges* merges, const uint8_t* piece, size_t size,
-                                 size_t at, uint32_t* symbol) noexcept nogil:
-    """The symbol that begins at a byte, an atom or the byte; how many bytes it takes.
-
-    NO_RANK stands for a byte that the vocabulary lacks: it is gone before merging starts (M5(c)).
-    """
-    cdef size_t width
-    if piece[at] >= 0xC2 and merges.atoms != NULL:
-        width = character_width(piece + at, size - at)
-        if width:
-            symbol[0] = merges.atoms[utf8_decode(piece + at, width)]
-            if (symbol[0] != NO_RANK and not _is_joined(merges, piece, size, at)
-                    and not _is_joined(merges, piece, size, at + width)):
-                return width
-    symbol[0] = piece[at] if merges.has_byte[piece[at]] else NO_RANK
-    return 1
-
-
-cdef inline bint _is_joined(const Merges* merges, const uint8_t* piece, size_t size,
-                            size_t at) noexcept nogil:
-    """Whether a token may join a part of a character to what is beyond its edge at `at`."""
-    cdef size_t bytes
-    if at == 0 or at == size:
-        return False
-    bytes = <size_t>piece[at - 1] << 8 | piece[at]
-    return merges.halves[bytes >> 5] >> (bytes & 31) & 1
-
-
 # ---------------------------------------------------------------- short pieces
 
 cdef int64_t _merge_by_scan(const Merges* merges, const uint8_t* piece, size_t size,
@@ -86,7 +56,7 @@ cdef int64_t _merge_by_scan(const Merges* merges, const uint8_t* piece, size_t s
     cdef uint32_t lowest, symbol = NO_RANK
     cdef size_t n = 0, i = 0, at, right
     while i < size:
-        i += _first_symbol(merges, piece, size, i, &symbol)
+        i += first_symbol(merges, piece, size, i, &symbol)
         if tk_unlikely(symbol == NO_RANK):
             continue
         symbols[n] = symbol
@@ -96,7 +66,7 @@ cdef int64_t _merge_by_scan(const Merges* merges, const uint8_t* piece, size_t s
     if n == 0:
         return 0
     for i in range(n - 1):
-        ranks[i] = _rank_of_first(merges, symbols[i], symbols[i + 1])
+        ranks[i] = first_rank(merges, symbols[i], symbols[i + 1])
     ranks[n - 1] = NO_RANK
     while True:
         at = 0
@@ -128,14 +98,6 @@ cdef int64_t _merge_by_scan(const Merges* merges, const uint8_t* piece, size_t s
         i += 1
         at = after[at]
     return i
-
-
-cdef inline uint32_t _rank_of_first(const Merges* merges, uint32_t left,
-                                    uint32_t right) noexcept nogil:
-    """As `find_rank`, with a table for bytes, which most first symbols are."""
-    if (left | right) < 256:
-        return merges.byte_pairs[left << 8 | right]
-    return find_rank(merges, left, right)
 
 
 # ---------------------------------------------------------------- long pieces
@@ -174,7 +136,7 @@ cdef size_t _link_symbols(const Merges* merges, const uint8_t* piece, size_t siz
     cdef size_t n = 0, i = 0
     cdef uint32_t symbol = NO_RANK
     while i < size:
-        i += _first_symbol(merges, piece, size, i, &symbol)
+        i += first_symbol(merges, piece, size, i, &symbol)
         if symbol != NO_RANK:
             symbols[n].name = symbol
             symbols[n].before = <uint32_t>(n - 1) if n else END
@@ -190,7 +152,7 @@ cdef size_t _fill_heap(const Merges* merges, const Symbol* symbols, size_t n,
     cdef size_t n_heap = 0, i
     cdef uint32_t rank
     for i in range(n - 1 if n else 0):
-        rank = _rank_of_first(merges, symbols[i].name, symbols[i + 1].name)
+        rank = first_rank(merges, symbols[i].name, symbols[i + 1].name)
         if rank != NO_RANK:
             heap[n_heap] = <uint64_t>rank << 32 | i
             n_heap += 1

@@ -80,6 +80,8 @@ static inline uint64_t tk_fetch_add64(uint64_t *p, uint64_t n) {
     return __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
 }
 #define tk_compiler_barrier() __atomic_signal_fence(__ATOMIC_ACQUIRE)
+/* Keeps the compiler from making a branch of what is computed with x. */
+#define tk_opaque(x) __asm__("" : "+r"(x))
 
 #endif
 
