@@ -121,7 +121,7 @@ def test_how_many_merges_never_happen() -> None:
     n_made = sum(len(oracle.model.tokenize(token)) == 1 for token in tokens)
     vocab, merges = model["model"]["vocab"], model["model"]["merges"]
     assert len(merges) > 10 * n_made > 0
-    assert MergeTable(Vocabulary(vocab, merges)).n_merges == n_made
+    assert table_of(vocab, merges).n_merges == n_made
     twice = [*merges, merges[0]]
     assert table_of(vocab, twice).n_merges == len(merges)
 

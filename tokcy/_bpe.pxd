@@ -30,9 +30,11 @@ cdef enum:
     HOLES_ROOM = 128
 
 
-cdef struct Unknown:        # short pieces of a walk that wait to be merged together
+cdef struct Unknown:        # pieces of few symbols in a walk, that wait to be merged together
     size_t n
-    uint8_t[UNKNOWN_ROOM * LANE] pieces     # the keys
+    const uint8_t* pieces[UNKNOWN_ROOM]
+    uint8_t[UNKNOWN_ROOM] sizes
+    uint8_t[UNKNOWN_ROOM] parts             # whether each has these ids only as a part
     uint8_t[256] by_hash                    # 1 + the last of them with that hash; 0: none
     size_t n_holes                          # where their ids are to be put in
     size_t[HOLES_ROOM] place                # how many ids stand before
@@ -74,17 +76,18 @@ cdef class Bpe:
     cdef int _encode_batch(self, Cache* cache, const Text* text, const Batch* batch,
                            uint32_t* out, size_t* n, Unknown* unknown,
                            Tally* tally) noexcept nogil
-    cdef void _wait_for(self, Unknown* unknown, const Key* key, size_t place) noexcept nogil
+    cdef bint _waits(self, const uint8_t* piece, size_t size, const Key* key, bint part,
+                     size_t place, Unknown* unknown) noexcept nogil
     cdef size_t _merge_unknown(self, Cache* cache, Unknown* unknown, uint32_t* out,
-                               size_t n) noexcept nogil
+                               size_t n, Tally* tally) noexcept nogil
     cdef void _request(self, const Cache* cache, const Text* text, const Batch* batch,
                        Key* keys) noexcept nogil
     cdef void _request_longs(self, const Cache* cache, const Text* text, const Batch* batch,
                              size_t first, Key* keys) noexcept nogil
     cdef bint _is_part(self, const Text* text, size_t begin, size_t end) noexcept nogil
     cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
-                               const Key* key, uint32_t* out, bint* wait,
-                               size_t* misses) noexcept nogil
+                               const Key* key, uint32_t* out, size_t place, Unknown* unknown,
+                               Tally* tally) noexcept nogil
     cdef int64_t _find_long(self, const Cache* cache, const uint8_t* piece, size_t size,
                             uint64_t hash, bint part, uint32_t* out) noexcept nogil
     cdef bint _seed_cache(self, uint64_t n_lines, uint64_t long_slots,

@@ -48,7 +48,7 @@ from tokcy._cache cimport (
     tk_find_line_ops,
 )
 from tokcy._cuts cimport CutFilter
-from tokcy._merges cimport LANE, MergeTable, tk_find_merge_many
+from tokcy._merges cimport LANE, MergeTable, count_symbols, tk_find_merge_many
 from tokcy._merging cimport merge_piece
 from tokcy._platform cimport tk_prefetch
 from tokcy._status cimport raise_status
@@ -242,7 +242,7 @@ cdef class Bpe:
             status = self._encode_batch(cache, text, &batch, out, &n, &unknown, tally)
             if status < 0:
                 return status
-        n_out[0] = self._merge_unknown(cache, &unknown, out, n) if unknown.n_holes else n
+        n_out[0] = self._merge_unknown(cache, &unknown, out, n, tally)
         return 0
 
     cdef void _collect(self, const Text* text, Walk* walk, Batch* batch) noexcept nogil:
@@ -275,9 +275,9 @@ cdef class Bpe:
         """Write the ids of a batch behind the n that are there; 0, or a status below 0."""
         cdef Key[BATCH_ROOM] keys
         cdef uint32_t* to = out + n[0]
-        cdef size_t i = 0, misses = 0
+        cdef size_t i = 0
         cdef int64_t written
-        cdef bint any_long = False, wait
+        cdef bint any_long = False
         self._request(cache, text, batch, keys)
         while True:
             i = self.line_ops.answer(keys, i, batch.n, &to)
@@ -286,51 +286,61 @@ cdef class Bpe:
             if not any_long and batch.position[i + 1] - batch.position[i] > SHORT_BYTES:
                 any_long = True
                 self._request_longs(cache, text, batch, i, keys)
-            wait = False
             written = self._encode_other(cache, text, batch.position[i], batch.position[i + 1],
-                                         &keys[i], to, &wait, &misses)
+                                         &keys[i], to, to - out, unknown, tally)
             if written < 0:
                 return <int>written
             to += written
-            if wait:
-                self._wait_for(unknown, &keys[i], to - out)
-                if unknown.n == UNKNOWN_ROOM or unknown.n_holes == HOLES_ROOM:
-                    to = out + self._merge_unknown(cache, unknown, out, to - out)
+            if unknown.n == UNKNOWN_ROOM or unknown.n_holes == HOLES_ROOM:
+                to = out + self._merge_unknown(cache, unknown, out, to - out, tally)
             i += 1
         tally.pieces += batch.n
-        tally.misses += misses
         n[0] = to - out
         return 0
 
-    cdef void _wait_for(self, Unknown* unknown, const Key* key, size_t place) noexcept nogil:
-        """Note that the ids of an unknown piece are to be put in at a place.
+    cdef bint _waits(self, const uint8_t* piece, size_t size, const Key* key, bint part,
+                     size_t place, Unknown* unknown) noexcept nogil:
+        """Let an unknown piece wait, if it is short enough, and its ids be put in at a place.
 
         A new word often comes again soon: without `by_hash` a third more would be merged.
         """
         cdef uint8_t* known = unknown.by_hash + (hash_short(key.words[0], key.words[1]) >> 56)
-        if known[0] == 0 or memcmp(unknown.pieces + LANE * (known[0] - 1), key.words, LANE):
-            memcpy(unknown.pieces + LANE * unknown.n, key.words, LANE)
+        cdef size_t i
+        if size > LANE and (size > LONG_BYTES or count_symbols(
+                &self.merge_table.merges, piece, size, LANE) > LANE):
+            return False
+        i = known[0] - <size_t>1
+        if (known[0] == 0 or unknown.sizes[i] != size or unknown.parts[i] != part
+                or memcmp(unknown.pieces[i], piece, size)):
+            i = unknown.n
+            unknown.pieces[i] = piece
+            unknown.sizes[i] = <uint8_t>size
+            unknown.parts[i] = part
             unknown.n += 1
             known[0] = <uint8_t>unknown.n
         unknown.place[unknown.n_holes] = place
-        unknown.piece[unknown.n_holes] = known[0] - 1
+        unknown.piece[unknown.n_holes] = <uint8_t>i
         unknown.n_holes += 1
+        return True
 
     cdef size_t _merge_unknown(self, Cache* cache, Unknown* unknown, uint32_t* out,
-                               size_t n) noexcept nogil:
+                               size_t n, Tally* tally) noexcept nogil:
         """Merge the pieces that wait and put their ids in; how many ids there are now."""
         cdef uint32_t[UNKNOWN_ROOM * LANE] ids
         cdef uint8_t[UNKNOWN_ROOM] counts
-        cdef const uint8_t* piece
         cdef size_t i, j, end = n, to = n, size
+        if unknown.n_holes == 0:
+            return n
+        tally.misses += unknown.n
         if self.merge_many != NULL:
-            self.merge_many(&self.merge_table.merges, unknown.pieces, unknown.n, ids, counts)
+            self.merge_many(&self.merge_table.merges, unknown.pieces, unknown.sizes, unknown.n,
+                            ids, counts)
         for i in range(unknown.n):
-            piece = unknown.pieces + LANE * i
             if self.merge_many == NULL:
-                counts[i] = <uint8_t>merge_piece(&self.merge_table.merges, piece,
-                                                 piece[LANE - 1], ids + LANE * i)
-            cache_add(cache, piece, piece[LANE - 1], ids + LANE * i, counts[i], False, False)
+                counts[i] = <uint8_t>merge_piece(&self.merge_table.merges, unknown.pieces[i],
+                                                 unknown.sizes[i], ids + LANE * i)
+            cache_add(cache, unknown.pieces[i], unknown.sizes[i], ids + LANE * i, counts[i],
+                      unknown.parts[i], False)
         for i in range(unknown.n_holes):
             to += counts[unknown.piece[i]]
         n = to
@@ -396,11 +406,11 @@ cdef class Bpe:
                 tk_prefetch(cache.arena + cache.longs[long_slot(cache, keys[i].words[0])].at)
 
     cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
-                               const Key* key, uint32_t* out, bint* wait,
-                               size_t* misses) noexcept nogil:
+                               const Key* key, uint32_t* out, size_t place, Unknown* unknown,
+                               Tally* tally) noexcept nogil:
         """The ids of a piece that its line does not tell; how many, or a status below 0.
 
-        `wait` receives whether it is unknown and short, and so is to be merged with others.
+        `place` is how many ids stand before: where those of an unknown piece are put in later.
         """
         cdef const uint8_t* piece = text.bytes + begin
         cdef size_t size = end - begin
@@ -420,10 +430,9 @@ cdef class Bpe:
             n = self._find_long(cache, piece, size, key.words[0], part, out)
         if n != UNKNOWN:
             return n
-        misses[0] += 1
-        if size <= SHORT_BYTES and not part:
-            wait[0] = True
+        if self._waits(piece, size, key, part, place, unknown):
             return 0
+        tally.misses += 1
         n = merge_piece(&self.merge_table.merges, piece, size, out)
         if n >= 0 and size <= LONG_BYTES:
             cache_add(cache, piece, size, out, n, part, False)

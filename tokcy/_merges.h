@@ -135,17 +135,27 @@ static inline size_t tk_first_symbol(const tk_merges *merges, const uint8_t *pie
     return 1;
 }
 
+/* How many symbols a piece begins with, or `most` + 1 if more. */
+static inline size_t tk_count_symbols(const tk_merges *merges, const uint8_t *piece, size_t size,
+                                      size_t most) {
+    uint32_t symbol;
+    size_t n = 0;
+    for (size_t at = 0; at < size && n <= most; n++)
+        at += tk_first_symbol(merges, piece, size, at, &symbol);
+    return n;
+}
+
 /* ---------------------------------------------------------------- many short pieces */
 
 enum {
-    TK_LANE = 16,           /* bytes and symbols of a short piece, at most */
-    TK_LANES = 16           /* that are merged side by side */
+    TK_LANE = 16,           /* symbols of a short piece, at most */
+    TK_LANES = 16           /* pieces that are merged side by side */
 };
 
-/* Merge n pieces of up to 15 bytes, as the cache has them: sixteen bytes each, the last of them
- * the length. Piece i becomes counts[i] ids, at ids + 16 * i. */
-typedef void tk_merge_many(const tk_merges *merges, const uint8_t *pieces, size_t n,
-                           uint32_t *ids, uint8_t *counts);
+/* Merge n pieces of up to TK_LANE symbols, of a vocabulary that has all bytes. Piece i becomes
+ * counts[i] ids, at ids + TK_LANE * i. */
+typedef void tk_merge_many(const tk_merges *merges, const uint8_t *const *pieces,
+                           const uint8_t *sizes, size_t n, uint32_t *ids, uint8_t *counts);
 
 #if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
 #define TK_X86_LANES 1
@@ -177,11 +187,11 @@ static const uint64_t tk_empty_bucket[TK_BUCKET] = {
     TK_FREE_SLOT, TK_FREE_SLOT, TK_FREE_SLOT, TK_FREE_SLOT};
 
 TK_AVX512_LANES static inline void tk_lane_start(const tk_merges *merges, const uint8_t *piece,
-                                                 tk_lane *lane) {
-    size_t size = piece[TK_LANE - 1], n = size;
+                                                 size_t size, tk_lane *lane) {
+    size_t n = size;
     __m128i bytes = _mm_maskz_loadu_epi8((__mmask16)((1u << size) - 1), piece);
     const __m512i none = _mm512_set1_epi32((int)TK_NO_SYMBOL);
-    if (tk_likely(!_mm_movemask_epi8(bytes))) {
+    if (tk_likely(size <= TK_LANE && !_mm_movemask_epi8(bytes))) {
         __mmask16 in = (__mmask16)((1u << n) - 1);
         _mm512_storeu_si512(lane->symbols, _mm512_mask_cvtepu8_epi32(none, in, bytes));
         for (size_t i = 0; i + 1 < n; i++)
@@ -277,12 +287,13 @@ TK_AVX512_LANES static inline void tk_lane_finish(const tk_merges *merges, const
 /* A merge waits for memory more than it computes, for each look-up depends on the one before:
  * here the look-ups of sixteen pieces are on their way together. */
 TK_AVX512_LANES static void tk_merge_many_avx512(const tk_merges *merges,
-                                                 const uint8_t *pieces, size_t n,
-                                                 uint32_t *ids, uint8_t *counts) {
+                                                 const uint8_t *const *pieces,
+                                                 const uint8_t *sizes, size_t n, uint32_t *ids,
+                                                 uint8_t *counts) {
     tk_lane lanes[TK_LANES];
     size_t next = 0, active = 0;
     while (active < TK_LANES && next < n) {
-        tk_lane_start(merges, pieces + TK_LANE * next, lanes + active);
+        tk_lane_start(merges, pieces[next], sizes[next], lanes + active);
         lanes[active++].piece = next++;
     }
     while (active) {
@@ -295,7 +306,7 @@ TK_AVX512_LANES static void tk_merge_many_avx512(const tk_merges *merges,
             tk_lane_finish(merges, lane, ids + TK_LANE * lane->piece);
             counts[lane->piece] = (uint8_t)lane->n;
             if (next < n) {
-                tk_lane_start(merges, pieces + TK_LANE * next, lane);
+                tk_lane_start(merges, pieces[next], sizes[next], lane);
                 lane->piece = next++;
                 k++;
             } else {

@@ -35,8 +35,11 @@ cdef extern from "_merges.h" nogil:
     uint32_t code_point "tk_code_point"(const uint8_t* text, size_t width)
     size_t first_symbol "tk_first_symbol"(const Merges* merges, const uint8_t* piece, size_t size,
                                           size_t at, uint32_t* symbol)
-    ctypedef void tk_merge_many(const Merges* merges, const uint8_t* pieces, size_t n,
-                                uint32_t* ids, uint8_t* counts) noexcept nogil
+    size_t count_symbols "tk_count_symbols"(const Merges* merges, const uint8_t* piece,
+                                            size_t size, size_t most)
+    ctypedef void tk_merge_many(const Merges* merges, const uint8_t* const* pieces,
+                                const uint8_t* sizes, size_t n, uint32_t* ids,
+                                uint8_t* counts) noexcept nogil
     tk_merge_many* tk_find_merge_many(const char* simd)
 
 
