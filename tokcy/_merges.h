@@ -148,7 +148,7 @@ static inline size_t tk_count_symbols(const tk_merges *merges, const uint8_t *pi
 /* ---------------------------------------------------------------- many short pieces */
 
 enum {
-    TK_LANE = 16,           /* symbols of a short piece, at most */
+    TK_LANE = 48,           /* symbols of a short piece, at most */
     TK_LANES = 16           /* pieces that are merged side by side */
 };
 
@@ -166,49 +166,51 @@ typedef void tk_merge_many(const tk_merges *merges, const uint8_t *const *pieces
 
 #define TK_NO_SYMBOL ((1u << TK_SYMBOL_BITS) - 1)
 
-/* A piece on its way: its symbols and the ranks of their pairs, without gaps, and the look-ups
- * that are still to be made: of the pairs that end and begin with the symbol made last. */
+/* A piece on its way. Symbols stay where they were, linked; a swallowed one has no rank any more.
+ * Two look-ups are still to be made: of the pairs that end and begin with the symbol made last. */
 typedef struct {
-    uint32_t symbols[TK_LANE];
-    uint32_t ranks[TK_LANE];
+    uint32_t ranks[TK_LANE];            /* of the pair that begins at each symbol */
+    uint32_t symbols[TK_LANE + 1];      /* and TK_NO_SYMBOL behind the last */
+    uint8_t before[TK_LANE + 1];
+    uint8_t after[TK_LANE + 1];
+    uint32_t n;                         /* places; of those that are in use there are n_left */
+    uint32_t n_left;
+    uint32_t left_at;                   /* where the rank of each of the two pairs is to stand */
+    uint32_t right_at;
     const uint64_t *left_bucket;
     const uint64_t *right_bucket;
     uint64_t left_pair;
     uint64_t right_pair;
-    uint32_t made;              /* where that symbol is */
-    uint32_t n;
     size_t piece;
+    int is_merged;                      /* what is left is to look up the ids */
 } tk_lane;
 
-/* A pair that is not there, and a bucket that has nothing. */
+/* A pair that is not there, a bucket that has nothing, and a place that is none. */
 #define TK_NO_PAIR ((UINT64_C(1) << (2 * TK_SYMBOL_BITS)) - 2)
 static const uint64_t tk_empty_bucket[TK_BUCKET] = {
     TK_FREE_SLOT, TK_FREE_SLOT, TK_FREE_SLOT, TK_FREE_SLOT,
     TK_FREE_SLOT, TK_FREE_SLOT, TK_FREE_SLOT, TK_FREE_SLOT};
+#define TK_NOWHERE 63u
 
-TK_AVX512_LANES static inline void tk_lane_start(const tk_merges *merges, const uint8_t *piece,
-                                                 size_t size, tk_lane *lane) {
-    size_t n = size;
-    __m128i bytes = _mm_maskz_loadu_epi8((__mmask16)((1u << size) - 1), piece);
-    const __m512i none = _mm512_set1_epi32((int)TK_NO_SYMBOL);
-    if (tk_likely(size <= TK_LANE && !_mm_movemask_epi8(bytes))) {
-        __mmask16 in = (__mmask16)((1u << n) - 1);
-        _mm512_storeu_si512(lane->symbols, _mm512_mask_cvtepu8_epi32(none, in, bytes));
-        for (size_t i = 0; i + 1 < n; i++)
-            lane->ranks[i] = merges->byte_pairs[(size_t)piece[i] << 8 | piece[i + 1]];
-    } else {
-        n = 0;
-        _mm512_storeu_si512(lane->symbols, none);
-        for (size_t at = 0; at < size; n++)
-            at += tk_first_symbol(merges, piece, size, at, lane->symbols + n);
-        for (size_t i = 0; i + 1 < n; i++)
-            lane->ranks[i] = tk_first_rank(merges, lane->symbols[i], lane->symbols[i + 1]);
+TK_AVX512_LANES static void tk_lane_start(const tk_merges *merges, const uint8_t *piece,
+                                          size_t size, tk_lane *lane) {
+    size_t n = 0;
+    for (size_t at = 0; at < size; n++)
+        at += tk_first_symbol(merges, piece, size, at, lane->symbols + n);
+    for (size_t i = 0; i < n; i++) {
+        lane->before[i] = (uint8_t)(i - 1);
+        lane->after[i] = (uint8_t)(i + 1);
     }
-    for (size_t i = n - 1; i < TK_LANE; i++) lane->ranks[i] = TK_NO_RANK;
-    lane->n = (uint32_t)n;
-    lane->made = 0;
+    lane->before[0] = TK_NOWHERE;
+    lane->symbols[n] = TK_NO_SYMBOL;
+    for (size_t i = 0; i + 1 < n; i++)
+        lane->ranks[i] = tk_first_rank(merges, lane->symbols[i], lane->symbols[i + 1]);
+    for (size_t i = n - 1; i < (n + 15) / 16 * 16; i++) lane->ranks[i] = TK_NO_RANK;
+    lane->n = lane->n_left = (uint32_t)n;
+    lane->left_at = lane->right_at = TK_NOWHERE;
     lane->left_bucket = lane->right_bucket = tk_empty_bucket;
     lane->left_pair = lane->right_pair = TK_NO_PAIR;
+    lane->is_merged = 0;
 }
 
 /* The rank of a pair from its bucket, without a branch that depends on whether it is there. */
@@ -228,60 +230,66 @@ TK_AVX512_LANES static inline uint32_t tk_rank_in_bucket(const tk_merges *merges
     return rank | missing;
 }
 
-/* The bucket of a pair if there is one, chosen without a branch. */
+/* The bucket of a pair if it may be in one, chosen without a branch. */
 TK_AVX512_LANES static inline const uint64_t *tk_bucket_or_none(const tk_merges *merges,
                                                                 uint64_t pair, int is_pair) {
-    uintptr_t mask = (uintptr_t)-(intptr_t)is_pair;
+    uint64_t hash = tk_pair_hash(pair);
+    uintptr_t mask = (uintptr_t)-(intptr_t)(is_pair & tk_may_merge(merges, hash));
     tk_opaque(mask);
-    return (const uint64_t *)(((uintptr_t)tk_bucket(merges, tk_pair_hash(pair)) & mask) |
+    return (const uint64_t *)(((uintptr_t)tk_bucket(merges, hash) & mask) |
                               ((uintptr_t)tk_empty_bucket & ~mask));
+}
+
+/* The lowest rank of a lane, and where it stands first. */
+TK_AVX512_LANES static inline uint32_t tk_lane_lowest(tk_lane *lane, uint32_t left_rank,
+                                                      uint32_t right_rank, uint32_t *at) {
+    __m512i ranks[TK_LANE / 16], lowest = _mm512_set1_epi32(-1);
+    uint64_t left = UINT64_C(1) << lane->left_at, right = UINT64_C(1) << lane->right_at, there = 0;
+    uint32_t found;
+    for (uint32_t i = 0; i < lane->n; i += 16) {
+        /* In registers as well, as what was stored just now would stall a wide load. */
+        __m512i some = _mm512_loadu_si512(lane->ranks + i);
+        some = _mm512_mask_set1_epi32(some, (__mmask16)(left >> i), (int)left_rank);
+        some = _mm512_mask_set1_epi32(some, (__mmask16)(right >> i), (int)right_rank);
+        ranks[i / 16] = some;
+        lowest = _mm512_min_epu32(lowest, some);
+    }
+    found = _mm512_reduce_min_epu32(lowest);
+    lowest = _mm512_set1_epi32((int)found);
+    for (uint32_t i = 0; i < lane->n; i += 16)
+        there |= (uint64_t)_mm512_cmpeq_epi32_mask(ranks[i / 16], lowest) << i;
+    *at = (uint32_t)tk_ctz64(there);
+    return found;
 }
 
 /* Do the pair of lowest rank and ask for what the next step needs; 0 when there is none. */
 TK_AVX512_LANES static inline int tk_lane_step(const tk_merges *merges, tk_lane *lane) {
-    const __m512i none = _mm512_set1_epi32((int)TK_NO_SYMBOL);
-    uint32_t made = lane->made, symbol, lowest, left, right;
-    __m512i ranks = _mm512_loadu_si512(lane->ranks);
-    __m512i symbols = _mm512_loadu_si512(lane->symbols);
-    ranks = _mm512_mask_set1_epi32(
-        ranks, (__mmask16)((1u << made) >> 1),
-        (int)tk_rank_in_bucket(merges, lane->left_bucket, lane->left_pair));
-    ranks = _mm512_mask_set1_epi32(
-        ranks, (__mmask16)((lane->right_pair != TK_NO_PAIR) << made),
-        (int)tk_rank_in_bucket(merges, lane->right_bucket, lane->right_pair));
-    lowest = _mm512_reduce_min_epu32(ranks);
+    uint32_t left_rank = tk_rank_in_bucket(merges, lane->left_bucket, lane->left_pair);
+    uint32_t right_rank = tk_rank_in_bucket(merges, lane->right_bucket, lane->right_pair);
+    uint32_t at, gone, next, symbol;
+    uint32_t lowest = tk_lane_lowest(lane, left_rank, right_rank, &at);
     if (lowest == TK_NO_RANK) return 0;
-    made = (uint32_t)tk_ctz64(_mm512_cmpeq_epi32_mask(ranks, _mm512_set1_epi32((int)lowest)));
+    if (lane->left_at != TK_NOWHERE) lane->ranks[lane->left_at] = left_rank;
+    if (lane->right_at != TK_NOWHERE) lane->ranks[lane->right_at] = right_rank;
     symbol = tk_symbol_of_rank(merges, lowest);
-    tk_prefetch(merges->ids + symbol);
-    symbols = _mm512_mask_set1_epi32(symbols, (__mmask16)(1u << made), (int)symbol);
-    /* The symbol on the right is gone, and so is the rank of the pair that it began. */
-    symbols = _mm512_mask_compress_epi32(none, (__mmask16)~(2u << made), symbols);
-    ranks = _mm512_mask_compress_epi32(_mm512_set1_epi32(-1), (__mmask16)~(2u << made), ranks);
-    ranks = _mm512_mask_set1_epi32(ranks, (__mmask16)(1u << made), -1);
-    _mm512_storeu_si512(lane->symbols, symbols);
-    _mm512_storeu_si512(lane->ranks, ranks);
-    left = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(
-        _mm512_maskz_compress_epi32((__mmask16)((1u << made) >> 1), symbols)));
-    right = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(
-        _mm512_maskz_compress_epi32((__mmask16)(2u << made), symbols)));
-    lane->made = made;
-    lane->n--;
+    gone = lane->after[at];
+    next = lane->after[gone];
+    lane->ranks[at] = lane->ranks[gone] = TK_NO_RANK;
+    lane->symbols[at] = symbol;
+    lane->after[at] = (uint8_t)next;
+    lane->before[next] = (uint8_t)at;
+    lane->n_left--;
+    lane->left_at = lane->before[at];
+    lane->right_at = at;
     /* Beside the first and the last symbol there is none, and no pair in the table has it. */
-    lane->left_pair = tk_pair(made ? left : TK_NO_SYMBOL, symbol);
-    lane->right_pair = tk_pair(symbol, right);
-    lane->left_bucket = tk_bucket_or_none(merges, lane->left_pair, made != 0);
-    lane->right_bucket = tk_bucket_or_none(merges, lane->right_pair, right != TK_NO_SYMBOL);
+    lane->left_pair =
+        tk_pair(lane->left_at == TK_NOWHERE ? TK_NO_SYMBOL : lane->symbols[lane->left_at], symbol);
+    lane->right_pair = tk_pair(symbol, lane->symbols[next]);
+    lane->left_bucket = tk_bucket_or_none(merges, lane->left_pair, lane->left_at != TK_NOWHERE);
+    lane->right_bucket = tk_bucket_or_none(merges, lane->right_pair, next != lane->n);
     tk_prefetch(lane->left_bucket);
     tk_prefetch(lane->right_bucket);
     return 1;
-}
-
-TK_AVX512_LANES static inline void tk_lane_finish(const tk_merges *merges, const tk_lane *lane,
-                                                  uint32_t *ids) {
-    for (int i = 0; i < 4; i++)     /* more than most have; the others are ids of any symbol */
-        ids[i] = merges->ids[lane->symbols[i] == TK_NO_SYMBOL ? 0 : lane->symbols[i]];
-    for (uint32_t i = 4; i < lane->n; i++) ids[i] = merges->ids[lane->symbols[i]];
 }
 
 /* A merge waits for memory more than it computes, for each look-up depends on the one before:
@@ -299,12 +307,16 @@ TK_AVX512_LANES static void tk_merge_many_avx512(const tk_merges *merges,
     while (active) {
         for (size_t k = 0; k < active;) {
             tk_lane *lane = lanes + k;
-            if (tk_lane_step(merges, lane)) {
+            if (!lane->is_merged) {
+                lane->is_merged = !tk_lane_step(merges, lane);
+                for (uint32_t at = 0; lane->is_merged && at < lane->n; at = lane->after[at])
+                    tk_prefetch(merges->ids + lane->symbols[at]);
                 k++;
                 continue;
             }
-            tk_lane_finish(merges, lane, ids + TK_LANE * lane->piece);
-            counts[lane->piece] = (uint8_t)lane->n;
+            counts[lane->piece] = (uint8_t)lane->n_left;
+            for (uint32_t at = 0, i = 0; at < lane->n; at = lane->after[at])
+                ids[TK_LANE * lane->piece + i++] = merges->ids[lane->symbols[at]];
             if (next < n) {
                 tk_lane_start(merges, pieces[next], sizes[next], lane);
                 lane->piece = next++;
