@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 
 from tokcy._bpe import Bpe
 from tokcy._cuts import CutFilter
+from tokcy._engine import Engine
 from tokcy._merges import MergeTable
+from tokcy._prepare import Preparer
+from tokcy._pretok import PreTokenizer
 from tokcy._vocab import Vocabulary
+from tokcy.pattern import compile_split
 
 LETTERS = "abcĠ"
 
@@ -109,6 +113,46 @@ def test_merges_that_never_happen(merges: list[tuple[str, str]], texts: list[byt
     bpe, oracle = bpe_of(model), synthetic.load(model)
     for text in [*texts, *("".join(merge).replace("Ġ", " ").encode() for merge in merges)]:
         assert bpe.merge(text) == oracle_ids(oracle, text)
+
+
+@pytest.fixture(scope="module", params=["scalar", "avx2", "avx512"])
+def simd(request: pytest.FixtureRequest) -> str:
+    """Every variant of the inner loops that this processor has."""
+    variant: str = request.param
+    try:
+        PreTokenizer([], simd=variant)
+    except ValueError:
+        pytest.skip(f"the processor has no {variant}")
+    return variant
+
+
+# Letters that make words of up to 60 bytes: ASCII, two and three bytes, and halves of those.
+WORDS = st.lists(
+    st.text(alphabet="abcé中丰", min_size=1, max_size=20), min_size=1, max_size=200
+).map(lambda words: words + words[::3])
+BAR = compile_split(r"\|", behavior="Removed", invert=False)
+
+
+@given(
+    merges=synthetic.merge_lists(
+        letters="abc" + "".join(sorted({synthetic.BYTES[b] for b in "é中丰".encode()})),
+        max_merges=60,
+    ),
+    cuts=st.booleans(),
+    words=WORDS,
+)
+def test_unknown_pieces_are_merged_together(
+    simd: str, merges: list[tuple[str, str]], cuts: bool, words: list[str]
+) -> None:
+    """Many at once, some of them many times over, and each as if it were alone."""
+    model = synthetic.model_from_merges(merges)["model"]
+    if not cuts:  # a byte that no valid text has: nothing is cut, and nothing begins whole
+        del model["vocab"][synthetic.BYTES[0x80]]
+    bpe = Bpe(Vocabulary(model["vocab"], model["merges"]), False, simd=simd)
+    engine = Engine(Preparer((), False, False), PreTokenizer([BAR], simd=simd), bpe)
+    expected = [token for word in words for token in bpe.merge(word.encode())]
+    for _ in range(2):  # the second time from the cache
+        assert engine.encode("|".join(words), False, False).tolist() == expected
 
 
 def test_how_many_merges_never_happen() -> None:

@@ -77,23 +77,26 @@ cdef class Bpe:
     Args:
         vocabulary: entries and merges. Every id is below 2**28.
         ignore_merges: a piece that is an entry becomes that entry's id without merging (M7).
+        simd: the variant of the wide steps, as for PreTokenizer.
 
     Raises:
         MemoryError: the tables do not fit.
     """
 
-    def __cinit__(self, Vocabulary vocabulary, bint ignore_merges):
+    def __cinit__(self, Vocabulary vocabulary, bint ignore_merges, *, str simd=SIMD):
+        cdef bytes variant = simd.encode()
         if vocabulary.max_id >> ID_BITS:
             raise ValueError(f"token id {vocabulary.max_id} is not below 2**{ID_BITS}")
-        cdef bytes simd = SIMD.encode()
-        self.simd = tk_find_simd(simd)
-        self.line_ops = tk_find_line_ops(simd)
+        self.simd = tk_find_simd(variant)
+        if self.simd == NULL:
+            raise ValueError(f"no SIMD variant {simd!r} on this processor")
+        self.line_ops = tk_find_line_ops(variant)
         self.vocabulary = vocabulary
         self.ignore_merges = ignore_merges
-        self.cut_filter = CutFilter(vocabulary)
+        self.cut_filter = CutFilter(vocabulary, simd=simd)
         self.merge_table = MergeTable(vocabulary, self.cut_filter)
         if self.merge_table.merges.has_all_bytes:
-            self.merge_many = tk_find_merge_many(simd)
+            self.merge_many = tk_find_merge_many(variant)
         self._make_cache()
 
     def __dealloc__(self):

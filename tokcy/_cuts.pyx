@@ -36,12 +36,14 @@ cdef enum:
 cdef class CutFilter:
     """The borders that some token of a vocabulary reaches across; immutable."""
 
-    def __cinit__(self, Vocabulary vocabulary, *, str variant=SIMD):
-        cdef bytes simd = variant.encode()
+    def __cinit__(self, Vocabulary vocabulary, *, str simd=SIMD):
+        cdef bytes variant = simd.encode()
         cdef size_t entry
         cdef int byte
-        self.simd = tk_find_simd(simd)
-        self.find_cuts = tk_choose_find_cuts(simd)
+        self.simd = tk_find_simd(variant)
+        if self.simd == NULL:
+            raise ValueError(f"no SIMD variant {simd!r} on this processor")
+        self.find_cuts = tk_choose_find_cuts(variant)
         self.enabled = True
         for byte in range(0xF5):
             if vocabulary.byte_id[byte] < 0 and byte not in (0xC0, 0xC1):
