@@ -83,7 +83,7 @@ cdef class Bpe:
     cdef void _request(self, const Cache* cache, const Text* text, const Batch* batch,
                        Key* keys) noexcept nogil
     cdef void _request_longs(self, const Cache* cache, const Text* text, const Batch* batch,
-                             size_t first, Key* keys) noexcept nogil
+                             size_t first, size_t last, Key* keys) noexcept nogil
     cdef bint _is_part(self, const Text* text, size_t begin, size_t end) noexcept nogil
     cdef int64_t _encode_other(self, Cache* cache, const Text* text, size_t begin, size_t end,
                                const Key* key, uint32_t* out, size_t place, Unknown* unknown,

@@ -63,6 +63,7 @@ cdef enum:
     SLOTS_PER_SEED = 5
     MOST_LINES = 1 << 19    # 32 MB
     SEEDS_AHEAD = 16        # that are asked for: without, each waits for memory, 20 ms in all
+    LONGS_AHEAD = 64        # pieces among which the long ones are asked for together
     KEY_BYTES = 16
     WORDS_PER_SLOT = 16     # of the cache's arena, for what it learns: 36 bytes of text and 7 ids
 
@@ -239,7 +240,7 @@ cdef class Bpe:
             return 0
         walk.word = walk.begin >> 6
         batch.n = 0
-        memset(&unknown, 0, sizeof(Unknown))
+        unknown.n = unknown.n_holes = 0
         while walk.word << 6 < walk.end:
             self._collect(text, &walk, &batch)
             status = self._encode_batch(cache, text, &batch, out, &n, &unknown, tally)
@@ -280,15 +281,15 @@ cdef class Bpe:
         cdef uint32_t* to = out + n[0]
         cdef size_t i = 0
         cdef int64_t written
-        cdef bint any_long = False
+        cdef size_t requested = 0           # of the long pieces: up to which one
         self._request(cache, text, batch, keys)
         while True:
             i = self.line_ops.answer(keys, i, batch.n, &to)
             if i == batch.n:
                 break
-            if not any_long and batch.position[i + 1] - batch.position[i] > SHORT_BYTES:
-                any_long = True
-                self._request_longs(cache, text, batch, i, keys)
+            if i >= requested and batch.position[i + 1] - batch.position[i] > SHORT_BYTES:
+                requested = min(i + LONGS_AHEAD, batch.n)
+                self._request_longs(cache, text, batch, i, requested, keys)
             written = self._encode_other(cache, text, batch.position[i], batch.position[i + 1],
                                          &keys[i], to, to - out, unknown, tally)
             if written < 0:
@@ -312,6 +313,8 @@ cdef class Bpe:
         if size > LANE and (size > LONG_BYTES or count_symbols(
                 &self.merge_table.merges, piece, size, LANE) > LANE):
             return False
+        if unknown.n_holes == 0:
+            memset(unknown.by_hash, 0, sizeof(unknown.by_hash))
         i = known[0] - <size_t>1
         if (known[0] == 0 or unknown.sizes[i] != size or unknown.parts[i] != part
                 or memcmp(unknown.pieces[i], piece, size)):
@@ -358,7 +361,6 @@ cdef class Bpe:
             to -= counts[j]
             memcpy(out + to, ids + LANE * j, 4 * counts[j])
         unknown.n = unknown.n_holes = 0
-        memset(unknown.by_hash, 0, sizeof(unknown.by_hash))
         return n
 
     cdef void _request(self, const Cache* cache, const Text* text, const Batch* batch,
@@ -384,15 +386,15 @@ cdef class Bpe:
                     keys[i].words[1] = DROPPED
 
     cdef void _request_longs(self, const Cache* cache, const Text* text, const Batch* batch,
-                             size_t first, Key* keys) noexcept nogil:
+                             size_t first, size_t last, Key* keys) noexcept nogil:
         """Put the hashes of pieces too long for a line into their keys, and ask for the entries.
 
         Each look-up waits for its slot and then for its place in the arena; here all that follow
-        the first of a batch wait together (gpt-oss, mixed languages, repeated: 5%).
+        the first wait together (gpt-oss, mixed languages, repeated: 5%).
         """
-        cdef uint8_t[BATCH_ROOM] longs
+        cdef uint8_t[LONGS_AHEAD] longs
         cdef size_t i, j, begin, size, n_long = 0
-        for i in range(first, batch.n):
+        for i in range(first, last):
             longs[n_long] = <uint8_t>i
             n_long += batch.position[i + 1] - batch.position[i] > SHORT_BYTES
         for j in range(n_long):
