@@ -82,6 +82,9 @@ def test_tokens_longer_than_a_window(doublings: int) -> None:
     for n in (255, 256, 257, 1000, 1024, 1025, 2047, 5000):
         for piece in (b"a" * n, b"a" * n + b"b", (b"a" * n + b"b") * 4, b"b" + b"a" * n):
             assert bpe.merge(piece) == oracle_ids(oracle, piece)
+    begin = time.process_time()
+    bpe.merge((b"a" * 4095 + b"ba") * 250)
+    assert time.process_time() - begin < 1
 
 
 def chain_of_pairs(letters: str) -> str:

@@ -141,8 +141,7 @@ cdef int64_t _merge_by_windows(const Merges* merges, const uint8_t* piece, size_
     So a window begins at a border, some tokens before the end of the last one, which what
     follows may change. If its first token is the one that stood there, the pair of that and the
     token before stood in the last result, the others stand in this one, and the two are joined.
-    If not, the next window begins twice as far back, and is twice as long, which keeps the work
-    in proportion to what is gained.
+    If not, the next window begins further back.
     """
     cdef Piece whole
     cdef int64_t n = -1
@@ -176,7 +175,7 @@ cdef int64_t _join_windows(const Merges* merges, Piece* piece) noexcept nogil:
     """Merge; how many tokens there are, or a status."""
     cdef size_t kept = 0        # tokens before the window
     cdef size_t begin = 0, span = WINDOW, back = TOKENS_BACK, end, steps = 0
-    cdef uint32_t known = 0     # the token that followed them
+    cdef uint32_t known = 0     # the token that followed them in the last result
     cdef int64_t n = 0
     while piece.n:
         end = min(begin + span, piece.n)
@@ -191,19 +190,15 @@ cdef int64_t _join_windows(const Merges* merges, Piece* piece) noexcept nogil:
         if kept and piece.tokens[kept] != known:
             back = min(2 * back, kept)
             kept -= back
-            begin = piece.begins[kept]
-            known = piece.tokens[kept]
-            span = 2 * (end - begin)
         elif end == piece.n:
             break
-        elif n == 1:
-            span *= 2
-        else:
-            span = WINDOW
+        elif n > 1:
             back = TOKENS_BACK
             kept += n - min(<size_t>TOKENS_BACK, <size_t>n // 2)
-            begin = piece.begins[kept]
-            known = piece.tokens[kept]
+        begin = piece.begins[kept]
+        known = piece.tokens[kept]
+        # At least half of a window is new: the work stays linear, however long the tokens are.
+        span = max(<size_t>WINDOW, 2 * (end - begin))
     return kept + n
 
 
