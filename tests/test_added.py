@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import time
 
 import pytest
@@ -202,3 +203,42 @@ def test_tokens_at_block_borders(simd: str) -> None:
 def test_a_variant_that_is_not_there() -> None:
     with pytest.raises(ValueError, match="'mmx'"):
         AddedMatcher([], "mmx")
+
+
+A, B = b"a", b"b"
+
+
+@pytest.mark.parametrize(
+    ("contents", "unit"),
+    [
+        ([A * 2000 + B], A * 70_000),
+        ([A * 2000], (A * 1999 + B) * 60),
+        ([A, A * 2000], (A * 1999 + B) * 60),
+        ([A * 20 + B, A * 2000, A * 1990 + B + A], (A * 1999 + B) * 60),
+        ([(A * 1000 + B) * 2, A * 2000], (A * 1000 + B) * 100),
+        ([b"ab" * 1000 + B, b"ba" * 30, b"bab"], b"ab" * 40_000),
+        ([A * 40_000 + B, A * 77], A * 150_000),
+    ],
+)
+def test_prefixes_of_long_tokens(contents: list[bytes], unit: bytes) -> None:
+    """Each byte is walked a few times, not once for each place before it."""
+    rows = [(content, i, False, False, False) for i, content in enumerate(contents)]
+    tokens = AddedMatcher(rows)
+    text = unit + contents[0] + b"x" + contents[-1] + unit
+    assert tokens.spans(text.decode()) == leftmost_longest(rows, text)
+    text = unit * (2_000_000 // len(unit))
+    begin = time.process_time()
+    tokens.spans(text.decode())
+    assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_long_tokens_of_two_letters(seed: int) -> None:
+    choose = random.Random(seed)
+    unit = bytes(choose.choices(b"ab", k=choose.randint(1, 5)))
+    long = [(unit * 400)[: choose.randint(30, 400)] + choose.choice([A, B]) for _ in range(4)]
+    short = [bytes(choose.choices(b"ab", k=choose.randint(2, 9))) for _ in range(seed % 3)]
+    rows = [(c, i, False, False, False) for i, c in enumerate(dict.fromkeys([*long, *short]))]
+    parts = [(unit * 400)[: choose.randint(1, 900)] + choose.choice(long) for _ in range(60)]
+    text = b"".join(parts)
+    assert AddedMatcher(rows).spans(text.decode()) == leftmost_longest(rows, text)

@@ -35,12 +35,31 @@ cdef struct Token:
     bint single_word
 
 
+cdef struct Backward:       # the automaton of the tokens read backwards; no nodes: it is not needed
+    Node* nodes
+    int32_t* shorter        # of each node
+
+
+cdef struct Told:           # the longest token at each place of a stretch of a text
+    size_t begin
+    size_t end
+    int32_t* tokens         # indices, or -1
+    size_t steps            # walked through the trie since then
+
+
 cdef class AddedMatcher:
     cdef Node* nodes
     cdef Token* tokens
     cdef size_t n_tokens
+    cdef size_t longest         # bytes of a token
+    cdef Backward backward
     cdef int32_t root_child[256]
     cdef Sieve sieve            # the places that may begin a token
     cdef int find_spans(self, const uint8_t* text, size_t begin, size_t end,
                         SpanList* spans) noexcept nogil
-    cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end) noexcept nogil
+    cdef int search(self, const uint8_t* text, size_t begin, size_t end, SpanList* spans,
+                    Told* told) noexcept nogil
+    cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end,
+                               Told* told) noexcept nogil
+    cdef int32_t tell(self, const uint8_t* text, size_t begin, size_t end,
+                      Told* told) noexcept nogil

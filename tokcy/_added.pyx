@@ -4,9 +4,10 @@
 
 Matches are leftmost-longest and do not overlap. Nearly no place in a text begins a token, and the
 first two bytes tell for almost all of them: two small tables are looked up for many places of the
-text at once (_sieve.h), and only where they agree a trie is walked. So the work is bounded by the
-length of the text times that of the longest token, on a text made for it; on others it is little
-more than reading the text.
+text at once (_sieve.h), and only where they agree a trie is walked. On most texts that is little
+more than reading them. A text of prefixes of a long token makes it walk the same bytes again and
+again; where that shows, an automaton of the tokens read backwards tells for a stretch of places
+at once what begins at each, and the work stays linear (`Backward`).
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from tokcy._pretok import SIMD as _simd
 cimport cython
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
 from tokcy._sieve cimport next_place, tk_byte_sets_finish, tk_find_sieve, tk_places
@@ -29,6 +30,13 @@ cdef size_t n_whitespace = 0
 cdef const int32_t* word = NULL
 cdef size_t n_word = 0
 cdef object ranges_in_use = None        # keeps the arrays behind the pointers alive
+
+
+cdef enum:
+    SHORT_TOKEN = 32        # to walk so far from every place is no harm
+    STRETCH = 1 << 14       # places that are told at once, or the longest token's bytes if more
+    STEPS_PER_BYTE = 8      # of walking that are no harm, on average
+    NO_MEMORY = -2          # in place of a token
 
 
 cdef struct Interval:       # of the sorted contents: those that go through one node
@@ -64,6 +72,7 @@ cdef class AddedMatcher:
     """
 
     def __cinit__(self, tokens: Sequence[tuple[bytes, int, bool, bool, bool]], str simd=_simd):
+        cdef size_t n_nodes = 0
         self.sieve.simd = tk_find_sieve(simd.encode())
         if self.sieve.simd == NULL:
             raise ValueError(f"no SIMD variant {simd!r} on this processor")
@@ -80,13 +89,20 @@ cdef class AddedMatcher:
             self.tokens[i].lstrip = lstrip
             self.tokens[i].rstrip = rstrip
             self.tokens[i].single_word = single_word
-        build_trie(self, contents)
+        self.nodes = new_trie(contents, &n_nodes)
+        for i in range(256):
+            self.root_child[i] = child(self.nodes, self.nodes, i)
         build_sieve(self, contents)
+        self.longest = max(map(len, contents), default=0)
+        if self.longest > SHORT_TOKEN:
+            build_backward(&self.backward, contents)
         load_ranges()
 
     def __dealloc__(self):
         free(self.nodes)
         free(self.tokens)
+        free(self.backward.nodes)
+        free(self.backward.shorter)
 
     def spans(self, str text) -> list[tuple[int, int, int]]:
         """(begin, end, id) of every span, in bytes; the id is -1 for the text in between."""
@@ -107,11 +123,21 @@ cdef class AddedMatcher:
 
     cdef int find_spans(self, const uint8_t* text, size_t begin, size_t end,
                         SpanList* spans) noexcept nogil:
-        """Append the spans of text[begin:end], which is all that the tokens see.
+        """Append the spans of text[begin:end], which is all that the tokens see; 0, or -1.
 
         Spans of text are in order and do not overlap. Those of tokens may, as the space behind
         an rstrip token is searched again (rule A7).
         """
+        cdef Told told
+        cdef int status
+        memset(&told, 0, sizeof(Told))
+        told.begin = begin
+        status = self.search(text, begin, end, spans, &told)
+        free(told.tokens)
+        return status
+
+    cdef int search(self, const uint8_t* text, size_t begin, size_t end, SpanList* spans,
+                    Told* told) noexcept nogil:
         cdef size_t at = begin, done = begin, first, last, space_end = begin
         cdef const Token* token
         cdef int32_t index
@@ -121,8 +147,10 @@ cdef class AddedMatcher:
             at = next_place(&self.sieve, text, at, end, &places)
             if at == end:
                 break
-            index = self.longest_match(text, at, end)
+            index = self.longest_match(text, at, end, told)
             if index < 0:
+                if index == NO_MEMORY:
+                    return -1
                 at += 1
                 continue
             token = self.tokens + index
@@ -151,10 +179,17 @@ cdef class AddedMatcher:
             return spans_push(spans, done, end, -1)
         return 0
 
-    cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end) noexcept nogil:
-        """Index of the longest token that begins here, or -1."""
+    cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end,
+                               Told* told) noexcept nogil:
+        """Index of the longest token that begins here, -1 if none does, or NO_MEMORY."""
         cdef int32_t found = -1, node = self.root_child[text[at]]
+        if at < told.end:
+            return told.tokens[at - told.begin]
+        if (told.steps > STEPS_PER_BYTE * (at - told.begin) + STRETCH
+                and self.backward.nodes != NULL):
+            return self.tell(text, at, end, told)
         while node >= 0:
+            told.steps += 1
             if self.nodes[node].token >= 0:
                 found = self.nodes[node].token
             at += 1
@@ -162,6 +197,39 @@ cdef class AddedMatcher:
                 break
             node = child(self.nodes, self.nodes + node, text[at])
         return found
+
+    cdef int32_t tell(self, const uint8_t* text, size_t begin, size_t end,
+                      Told* told) noexcept nogil:
+        """Find the longest token at each place of the stretch from here on; the result is as above.
+
+        No token that begins in the stretch ends behind `at`, where it is begun to read backwards.
+        """
+        cdef size_t stretch = max(<size_t>STRETCH, self.longest), at
+        cdef int32_t node = 0
+        if told.tokens == NULL:
+            told.tokens = <int32_t*>malloc(stretch * sizeof(int32_t))
+            if told.tokens == NULL:
+                return NO_MEMORY
+        told.steps = 0
+        told.begin = begin
+        told.end = begin + min(stretch, end - begin)
+        at = told.end + min(self.longest, end - told.end)
+        while at > begin:
+            at -= 1
+            node = read_backward(&self.backward, node, text[at])
+            if at < told.end:
+                told.tokens[at - begin] = self.backward.nodes[node].token
+        return told.tokens[0]
+
+
+cdef inline int32_t read_backward(const Backward* backward, int32_t node,
+                                  uint8_t label) noexcept nogil:
+    """The node of what stands from a byte on, of as many bytes as there is one for."""
+    cdef int32_t longer = child(backward.nodes, backward.nodes + node, label)
+    while longer < 0 and node:
+        node = backward.shorter[node]
+        longer = child(backward.nodes, backward.nodes + node, label)
+    return max(longer, 0)
 
 
 cdef inline int32_t child(const Node* nodes, const Node* node, uint8_t label) noexcept nogil:
@@ -245,32 +313,64 @@ cdef void build_sieve(AddedMatcher matcher, list contents) except *:
     tk_byte_sets_finish(&matcher.sieve.second)
 
 
-cdef void build_trie(AddedMatcher matcher, list contents) except *:
-    """Lay out the trie of the sorted, distinct contents breadth first; linear in their bytes."""
-    cdef size_t n_nodes = 1 + sum([
+cdef int build_backward(Backward* backward, list contents) except -1:
+    """Make the automaton of the tokens read backwards (Aho and Corasick's).
+
+    Its node after some bytes is the longest one that they end with, so reading a text from its
+    end one byte tells what begins there. Each node has the longest token of those: its own, or
+    that of `shorter`, the next node which its bytes end with too.
+    """
+    cdef size_t n_nodes = 0, node
+    cdef int32_t longer, token
+    cdef Node* nodes
+    order = sorted([(content[::-1], i) for i, content in enumerate(contents)])
+    backward.nodes = nodes = new_trie([content for content, _ in order], &n_nodes)
+    backward.shorter = <int32_t*>calloc(n_nodes, sizeof(int32_t))
+    if backward.shorter == NULL:
+        raise MemoryError
+    for node in range(n_nodes):
+        token = nodes[node].token
+        nodes[node].token = order[token][1] if token >= 0 else -1
+    with nogil:
+        for node in range(n_nodes):
+            for longer in range(nodes[node].first_child,
+                                nodes[node].first_child + nodes[node].n_children):
+                if node:
+                    backward.shorter[longer] = read_backward(backward, backward.shorter[node],
+                                                             nodes[longer].label)
+                if nodes[longer].token < 0:
+                    nodes[longer].token = nodes[backward.shorter[longer]].token
+    return 0
+
+
+cdef Node* new_trie(list contents, size_t* n_nodes) except NULL:
+    """The trie of sorted, distinct contents, breadth first; made in time linear in their bytes."""
+    cdef size_t n = len(contents), i
+    n_nodes[0] = 1 + sum([
         len(content) - common_prefix(before, content)
         for before, content in zip([b"", *contents], contents)
     ])
-    cdef Node* nodes = <Node*>calloc(n_nodes, sizeof(Node))
-    cdef Interval* intervals = <Interval*>calloc(n_nodes, sizeof(Interval))
-    cdef const uint8_t** texts = <const uint8_t**>calloc(len(contents) + 1, sizeof(uint8_t*))
-    cdef size_t i
-    matcher.nodes = nodes
+    cdef Node* nodes = <Node*>calloc(n_nodes[0], sizeof(Node))
+    cdef Interval* intervals = <Interval*>calloc(n_nodes[0], sizeof(Interval))
+    cdef const uint8_t** texts = <const uint8_t**>calloc(n + 1, sizeof(uint8_t*))
+    cdef size_t* sizes = <size_t*>calloc(n + 1, sizeof(size_t))
     try:
-        if nodes == NULL or intervals == NULL or texts == NULL:
+        if nodes == NULL or intervals == NULL or texts == NULL or sizes == NULL:
+            free(nodes)
             raise MemoryError
-        for i in range(matcher.n_tokens):
+        for i in range(n):
             texts[i] = contents[i]
+            sizes[i] = len(contents[i])
         with nogil:
-            fill_trie(nodes, intervals, texts, matcher.tokens, matcher.n_tokens)
+            fill_trie(nodes, intervals, texts, sizes, n)
     finally:
         free(intervals)
         free(texts)
-    for i in range(256):
-        matcher.root_child[i] = child(nodes, nodes, i)
+        free(sizes)
+    return nodes
 
 
-cdef void fill_trie(Node* nodes, Interval* intervals, const uint8_t** texts, const Token* tokens,
+cdef void fill_trie(Node* nodes, Interval* intervals, const uint8_t** texts, const size_t* sizes,
                     size_t n_tokens) noexcept nogil:
     """Take the nodes in order; each one's children go behind the last node made so far."""
     cdef size_t made = 1, node = 0, token, first, depth = 0, level_end = 1
@@ -283,7 +383,7 @@ cdef void fill_trie(Node* nodes, Interval* intervals, const uint8_t** texts, con
             level_end = made
         token = intervals[node].first
         nodes[node].token = -1
-        if token < intervals[node].last and tokens[token].size == depth:
+        if token < intervals[node].last and sizes[token] == depth:
             nodes[node].token = token
             token += 1
         nodes[node].first_child = made
