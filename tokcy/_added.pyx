@@ -82,7 +82,8 @@ cdef class AddedMatcher:
             self.tokens[i].single_word = single_word
         build_trie(self, contents)
         build_sieve(self, contents)
-        load_ranges()
+        if any([any(flags[1:]) for flags in by_content.values()]):
+            load_ranges()       # 3 ms that few models need
 
     def __dealloc__(self):
         free(self.nodes)

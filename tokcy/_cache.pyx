@@ -175,8 +175,8 @@ cdef bint cache_seed_many(Cache* cache, const uint8_t* arena, const uint32_t* of
 cdef inline bint _seed_short(Cache* cache, const uint64_t* key, uint32_t marked) noexcept nogil:
     cdef uint64_t at = hash_short(key[0], key[1]) >> cache.line_shift
     cdef ShortLine* line
-    cdef size_t tries, place
-    for tries in range(MAX_LINES):
+    cdef int tries = MAX_LINES, place
+    while tries:
         line = cache.lines + at
         for place in range(2):
             if line.keys[place][1] == 0:
@@ -186,6 +186,7 @@ cdef inline bint _seed_short(Cache* cache, const uint64_t* key, uint32_t marked)
                 cache.short_used += 1
                 return cache.short_used < _limit(_short_slots(cache))
         at = (at + 1) & cache.line_mask
+        tries -= 1
     return False
 
 

@@ -239,7 +239,7 @@ cdef size_t run_transducer(const Stage* stage, const uint8_t* classes, uint16_t*
 # ---------------------------------------------------------------- rows → bits
 
 cdef inline size_t step_back(const Scan* scan, size_t i, int n_characters) noexcept nogil:
-    # Nothing goes back beyond the text, but the table of a damaged file might.
+    # Nothing goes back beyond the text; a table from a file that lies might.
     while n_characters > 0 and i > 0:
         n_characters -= 1
         i -= 1
@@ -260,7 +260,7 @@ cdef void emit_others(const Scan* scan, size_t row, size_t i) noexcept nogil:
     if undo and i > 0:
         while undo > 1:
             place = last_set(scan.starts, i)
-            if place == 0:      # where a text starts is no guess
+            if is_set(scan.segments, place):    # nor this, as it is no guess
                 break
             clear_bit(scan.starts, place)
             undo -= 1

@@ -12,14 +12,14 @@ cache misses of a block overlap, and need no Python object.
 
 cimport cython
 from cpython.dict cimport PyDict_Next
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from tokcy._platform cimport tk_load64, tk_prefetch
+from tokcy._platform cimport tk_alloc_table, tk_load64, tk_prefetch
 
 from tokcy.errors import ModelFileError
 
@@ -296,7 +296,7 @@ cdef class Vocabulary:
         PyMem_RawFree(self.left)
         PyMem_RawFree(self.right)
         PyMem_RawFree(self.merged)
-        PyMem_RawFree(self.slots)
+        free(self.slots)
 
     @staticmethod
     def from_tables(tables):
@@ -453,7 +453,7 @@ cdef class Vocabulary:
         while n_slots < 2 * n:
             n_slots *= 2
         self.slot_mask = n_slots - 1
-        self.slots = <EntrySlot*>PyMem_RawCalloc(n_slots, sizeof(EntrySlot))
+        self.slots = <EntrySlot*>tk_alloc_table(n_slots * sizeof(EntrySlot))
         if self.slots == NULL:
             raise MemoryError
         for begin in range(0, n, BLOCK):

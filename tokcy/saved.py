@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +29,6 @@ __all__ = ["REFERENCE", "load_backend", "pack_backend", "write_file"]
 
 REFERENCE = "tokenizers 0.23.3"
 """Whose character tables and rules a file has; another release of the reference may differ."""
-
-T = TypeVar("T")
 
 _ENTRIES = ("arena", "offsets", "is_bytes", "ids")
 
@@ -103,7 +101,7 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> NativePlan:
     vocabulary = Vocabulary.from_tables(tables)
-    added = tuple(_dataclass(AddedToken, row) for row in header["added_tokens"])
+    added = tuple(_added_token(row) for row in header["added_tokens"])
     limit = max(vocabulary.max_id, vocabulary.n_entries + len(added))
     if not all(0 <= token.id <= limit for token in added):
         raise ValueError("added_tokens: an id beyond those of the vocabulary")
@@ -117,13 +115,14 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
         for number, described in enumerate(header["splits"])
     ]
     flags = {name: header[name] for name in ("ignore_merges", "nfc", "add_prefix_space")}
-    if not all(type(flag) is bool for flag in flags.values()):
-        raise ValueError("a flag is neither true nor false")
+    for flag in (*flags.values(), post["trim_offsets"], post["add_prefix_space"]):
+        if type(flag) is not bool:
+            raise ValueError("a flag is neither true nor false")
     return NativePlan(
         vocabulary=vocabulary,
         added_tokens=added,
         splits=tuple(splits),
-        post_processor=_dataclass(PostProcessor, post),
+        post_processor=PostProcessor(**post),
         **flags,
     )
 
@@ -132,11 +131,11 @@ def _part(arrays: Arrays, prefix: str) -> Arrays:
     return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _dataclass(kind: type[T], values: Mapping[str, Any]) -> T:
-    """One with these fields, each of the type that its default or annotation names."""
-    made = kind(**values)
-    for name, annotation in kind.__annotations__.items():
-        expected = {"str": str, "int": int, "bool": bool}.get(annotation)
-        if expected is not None and type(getattr(made, name)) is not expected:
-            raise ValueError(f"{kind.__name__}: {name} is no {annotation}")
-    return made
+def _added_token(values: Mapping[str, Any]) -> AddedToken:
+    token = AddedToken(**values)
+    flags = (token.single_word, token.lstrip, token.rstrip, token.normalized, token.special)
+    if type(token.content) is not str or type(token.id) is not int or token.content == "":
+        raise ValueError("added_tokens: no content or no id")
+    if not all(type(flag) is bool for flag in flags):
+        raise ValueError("added_tokens: a flag is neither true nor false")
+    return token

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .automaton import DEAD, SPLIT_GAP, START, Dfa
-from .classes import MAX_CLASSES, PAGE_BITS, Classes
 from .charset import MAX_CODE_POINT
+from .classes import MAX_CLASSES, PAGE_BITS, Classes
 from .split import BEHAVIORS, SplitTables
 from .transducer import ROW_UNIT, Transducer
 
@@ -112,14 +112,14 @@ def _check_dfa(dfa: Dfa) -> None:
     _check(_is(dfa.accept, np.uint8, n, width) and dfa.accept.max() <= SPLIT_GAP, "accept")
     _check(dfa.next.max() < n and (dfa.next[:, -1] == DEAD).all(), "next")
     _check((dfa.next[START, :-1] != DEAD).all(), "next")
-    reached = np.zeros(n, dtype=np.bool_)
-    found = np.unique(dfa.next[START, :-1])
-    while len(found):
-        reached[found] = True
-        silent = dfa.accept[found] == 0
-        follow = np.unique(dfa.next[found][silent])
-        _check(DEAD not in follow, "accept")
-        found = follow[~reached[follow]]
+    reached = np.zeros(n, dtype=np.bool_)  # without a match yet
+    reached[dfa.next[START, :-1]] = True
+    while True:
+        follow = dfa.next[(dfa.accept == 0) & reached[:, None]]
+        _check((follow != DEAD).all(), "accept")
+        if reached[follow].all():
+            return
+        reached[follow] = True
 
 
 def _check_transducer(transducer: Transducer, n_classes: int) -> None:
@@ -129,7 +129,9 @@ def _check_transducer(transducer: Transducer, n_classes: int) -> None:
     _check(n and _is(table, np.uint16, n, width * ROW_UNIT // 2), "table")
     _check(table.shape[1] >= 2 * (n_classes + 2) and n * width <= 0xFFFF, "table")
     _check((table % width == 0).all() and table.max() < n * width, "table")
-    _check(_is(transducer.bounds, np.uint16, 5), "bounds")
+    bounds = transducer.bounds
+    _check(_is(bounds, np.uint16, 5) and bounds[0] > 0, "bounds")  # row 0 has no event
+    _check((bounds[:-1] <= bounds[1:]).all(), "bounds")
     _check(_is(transducer.events, np.uint8, 4, n), "events")
     _check(_is(transducer.settled, np.uint8, n), "settled")
     start = transducer.start
