@@ -68,6 +68,7 @@ class Library:
 class Tokcy(Library):
     package = "tokcy"
     splits_texts = True
+    saved_as = "tokenizer.tokcy"
 
     def __init__(self, model: Path) -> None:
         from tokcy import Tokenizer
@@ -75,6 +76,10 @@ class Tokcy(Library):
         self.tokenizer = Tokenizer.from_file(model)
         if self.tokenizer.fallback_reason:
             raise NotImplementedError(self.tokenizer.fallback_reason)
+
+    @classmethod
+    def save(cls, model: Path, path: Path) -> None:
+        cls(model).tokenizer.save(path)
 
     def encode(self, text: str) -> Ids:
         return self.tokenizer.encode(text, add_special_tokens=False)

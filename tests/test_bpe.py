@@ -202,3 +202,13 @@ def test_random_words_through_a_trained_model() -> None:
         begin = rng.randrange(len(text) - n)
         piece = text[begin : begin + n]
         assert bpe.merge(piece) == oracle_ids(oracle, piece)
+
+
+def test_another_way_to_write_a_character_is_none() -> None:
+    """U+0080 as three bytes, which UTF-8 forbids, as a token beside that of its two bytes."""
+    right, wrong = (spelt(b) for b in (b"\xc2\x80", b"\xe0\x82\x80"))
+    merges = [(right[0], right[1]), (wrong[0], wrong[1]), (wrong[:2], wrong[2])]
+    model = synthetic.model_from_merges(merges)
+    bpe, oracle = bpe_of(model), synthetic.load(model)
+    for piece in (b"\xc2\x80", b"\xe0\x82\x80", b"a\xc2\x80" * 30):
+        assert bpe.merge(piece) == oracle_ids(oracle, piece)

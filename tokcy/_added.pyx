@@ -96,7 +96,8 @@ cdef class AddedMatcher:
         self.longest = max(map(len, contents), default=0)
         if self.longest > SHORT_TOKEN:
             build_backward(&self.backward, contents)
-        load_ranges()
+        if any([any(flags[1:]) for flags in by_content.values()]):
+            load_ranges()       # 3 ms that few models need
 
     def __dealloc__(self):
         free(self.nodes)

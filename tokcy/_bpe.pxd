@@ -6,6 +6,7 @@ from tokcy._cache cimport Cache, Key, tk_line_ops
 from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport LANE, MergeTable, tk_merge_many
 from tokcy._pretok cimport tk_simd_ops
+from tokcy._seeds cimport Seeds
 from tokcy._vocab cimport Vocabulary
 
 
@@ -57,6 +58,7 @@ cdef class Bpe:
     cdef readonly Vocabulary vocabulary
     cdef readonly bint ignore_merges
     cdef CutFilter cut_filter
+    cdef Seeds seeds
     cdef MergeTable merge_table
     cdef tk_merge_many* merge_many      # NULL: one after another
     cdef const tk_simd_ops* simd
@@ -90,5 +92,3 @@ cdef class Bpe:
                                Tally* tally) noexcept nogil
     cdef int64_t _find_long(self, const Cache* cache, const uint8_t* piece, size_t size,
                             uint64_t hash, bint part, uint32_t* out) noexcept nogil
-    cdef bint _seed_cache(self, uint64_t n_lines, uint64_t long_slots,
-                          uint64_t arena_size) except -1

@@ -31,14 +31,10 @@ from tokcy._cache cimport (
     LongEntry,
     cache_add,
     cache_bytes,
-    cache_end_of_seeds,
     cache_free,
     cache_is_full,
     cache_max_entries,
-    cache_new,
     cache_of_seeds,
-    cache_request,
-    cache_seed_whole,
     find_further,
     find_in_line,
     find_long,
@@ -51,6 +47,7 @@ from tokcy._cuts cimport CutFilter
 from tokcy._merges cimport LANE, MergeTable, count_symbols, tk_find_merge_many
 from tokcy._merging cimport merge_piece
 from tokcy._platform cimport tk_prefetch
+from tokcy._seeds cimport Seeds
 from tokcy._status cimport raise_status
 from tokcy._pretok cimport tk_find_simd
 from tokcy._vocab cimport Vocabulary
@@ -58,14 +55,8 @@ from tokcy._vocab cimport Vocabulary
 from tokcy._pretok import SIMD
 
 cdef enum:
-    # So that few entries have no room in their first line: with three to five slots for each seed
-    # 5% of the look-ups in Chinese went further, with twice as many 1%, which is 4% of the time.
-    SLOTS_PER_SEED = 5
-    MOST_LINES = 1 << 19    # 32 MB
-    SEEDS_AHEAD = 16        # that are asked for: without, each waits for memory, 20 ms in all
     LONGS_AHEAD = 64        # pieces among which the long ones are asked for together
     KEY_BYTES = 16
-    WORDS_PER_SLOT = 16     # of the cache's arena, for what it learns: 36 bytes of text and 7 ids
 
 cdef int64_t UNKNOWN = -100             # unlike any status
 cdef uint64_t DROPPED = 0xFE00000000000000ULL    # the key of a piece that becomes no ids
@@ -78,13 +69,17 @@ cdef class Bpe:
     Args:
         vocabulary: entries and merges. Every id is below 2**28.
         ignore_merges: a piece that is an entry becomes that entry's id without merging (M7).
+        tables: what `tables` gave for this vocabulary, to spare the work; merges of the
+            vocabulary are not looked at then.
         simd: the variant of the wide steps, as for PreTokenizer.
 
     Raises:
         MemoryError: the tables do not fit.
+        ValueError: `tables` do not fit the vocabulary; says which.
     """
 
-    def __cinit__(self, Vocabulary vocabulary, bint ignore_merges, *, str simd=SIMD):
+    def __cinit__(self, Vocabulary vocabulary, bint ignore_merges, dict tables=None, *,
+                  str simd=SIMD):
         cdef bytes variant = simd.encode()
         if vocabulary.max_id >> ID_BITS:
             raise ValueError(f"token id {vocabulary.max_id} is not below 2**{ID_BITS}")
@@ -94,11 +89,12 @@ cdef class Bpe:
         self.line_ops = tk_find_line_ops(variant)
         self.vocabulary = vocabulary
         self.ignore_merges = ignore_merges
-        self.cut_filter = CutFilter(vocabulary, simd=simd)
-        self.merge_table = MergeTable(vocabulary, self.cut_filter)
+        self.cut_filter = CutFilter(vocabulary, simd=simd, tables=tables)
+        self.merge_table = MergeTable(vocabulary, self.cut_filter, tables)
         if self.merge_table.merges.has_all_bytes:
             self.merge_many = tk_find_merge_many(variant)
-        self._make_cache()
+        self.seeds = Seeds(vocabulary, self.merge_table, ignore_merges, tables)
+        self.cache = self.seeds.make_cache()
 
     def __dealloc__(self):
         cache_free(self.cache)
@@ -131,70 +127,13 @@ cdef class Bpe:
         finally:
             free(out)
 
-    def _make_cache(self):
-        """A cache with every entry that fits into it, so that no common word is a miss.
+    def made_by_merging(self, ids):
+        """Those of `ids` that are a byte's or that merging may make."""
+        return self.merge_table.made_by_merging(ids)
 
-        Under ignore_merges that is more than speed: `_encode_other` relies on it.
-        """
-        cdef Vocabulary vocabulary = self.vocabulary
-        cdef uint64_t n_lines = 1 << 15, long_slots = 1 << 17, shorts = 0, longs = 0
-        cdef uint64_t words = 0         # of the arena, that the entries may need
-        cdef size_t entry, size
-        for entry in range(vocabulary.n_entries):
-            size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
-            shorts += size <= SHORT_BYTES
-            if SHORT_BYTES < size <= LONG_BYTES:
-                longs += 1
-                words += size // 4 + 2
-        while 2 * n_lines < SLOTS_PER_SEED * shorts and n_lines < MOST_LINES:
-            n_lines *= 2
-        while long_slots < 4 * longs:
-            long_slots *= 2
-        # An entry that finds no room in its lines, which only a vocabulary made for it has.
-        while not self._seed_cache(n_lines, long_slots, words + WORDS_PER_SLOT * long_slots):
-            n_lines *= 2
-
-    cdef bint _seed_cache(self, uint64_t n_lines, uint64_t long_slots,
-                          uint64_t arena_size) except -1:
-        """Make a cache of that size; whether every entry had room."""
-        cdef Vocabulary vocabulary = self.vocabulary
-        cdef size_t entry, size
-        cdef int64_t n
-        cdef uint32_t[LONG_BYTES] ids
-        cdef const uint8_t* piece
-        cdef uint32_t token
-        cdef bint whole, added
-        cache_free(self.cache)
-        self.cache = cache_new(n_lines, long_slots, arena_size)
-        if self.cache == NULL:
-            raise MemoryError
-        for entry in range(vocabulary.n_entries):
-            if entry + SEEDS_AHEAD < vocabulary.n_entries:
-                piece = vocabulary.arena + vocabulary.offsets[entry + SEEDS_AHEAD]
-                size = vocabulary.offsets[entry + SEEDS_AHEAD + 1] - (piece - vocabulary.arena)
-                if size <= LONG_BYTES:
-                    cache_request(self.cache, piece, size)
-            piece = vocabulary.arena + vocabulary.offsets[entry]
-            size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
-            if not vocabulary.is_bytes[entry] or not 0 < size <= LONG_BYTES:
-                continue
-            token = ids[0] = vocabulary.ids[entry]
-            n = 1
-            if not self.merge_table.makes(token):
-                n = merge_piece(&self.merge_table.merges, piece, size, ids)
-            if n < 0:
-                raise MemoryError
-            whole = self.ignore_merges and not (n == 1 and ids[0] == token)
-            if whole and size <= SHORT_BYTES:
-                added = cache_seed_whole(self.cache, piece, size, token)
-            elif whole:
-                added = cache_add(self.cache, piece, size, &token, 1, False, True)
-            else:
-                added = cache_add(self.cache, piece, size, ids, n, False, True)
-            if not added:
-                return False
-        cache_end_of_seeds(self.cache)
-        return True
+    def tables(self):
+        """What was found out of the vocabulary, by name: arrays as bytes."""
+        return {**self.cut_filter.tables(), **self.merge_table.tables(), **self.seeds.tables()}
 
     cdef Cache* acquire_cache(self) except NULL:
         """The current generation, held until `release_cache`. Needs the GIL.

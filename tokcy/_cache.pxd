@@ -67,7 +67,8 @@ cdef void cache_free(Cache* cache) noexcept nogil
 cdef size_t cache_bytes(const Cache* cache) noexcept nogil
 cdef size_t cache_max_entries(const Cache* cache) noexcept nogil
 cdef bint cache_is_full(const Cache* cache) noexcept nogil
-cdef void cache_request(const Cache* cache, const uint8_t* piece, size_t size) noexcept nogil
+cdef bint cache_seed_many(Cache* cache, const uint8_t* arena, const uint32_t* offsets,
+                          const uint32_t* ids, const uint8_t* wanted, size_t n) noexcept nogil
 cdef bint cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                     size_t n_ids, bint part, bint seed) noexcept nogil
 cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,

@@ -31,6 +31,9 @@ from tokcy._platform cimport (
     tk_store_release64,
 )
 
+cdef enum:
+    SEEDS_AHEAD = 16
+
 cdef uint64_t BUSY = 0xFFFFFFFFFFFFFFFFULL      # the key of no piece
 
 cdef Cache* cache_new(uint64_t n_lines, uint64_t long_slots,
@@ -114,16 +117,6 @@ cdef bint cache_is_full(const Cache* cache) noexcept nogil:
             or cache.arena_used >= cache.arena_size)
 
 
-cdef void cache_request(const Cache* cache, const uint8_t* piece, size_t size) noexcept nogil:
-    """Ask for the memory where a piece of up to LONG_BYTES would be added."""
-    cdef uint64_t[2] key
-    if size > SHORT_BYTES:
-        tk_prefetch(cache.longs + long_slot(cache, hash_long(piece, size, False)))
-    else:
-        _make_key(piece, size, key)
-        tk_prefetch(cache.lines + (hash_short(key[0], key[1]) >> cache.line_shift))
-
-
 cdef inline void _make_key(const uint8_t* piece, size_t size, uint64_t* key) noexcept nogil:
     """The key of a short piece."""
     memset(key, 0, 16)
@@ -145,6 +138,56 @@ cdef bint cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint3
     # The short entry tells of the long one: what has none need not be looked for elsewhere.
     return (_add_long(cache, piece, size, ids, n_ids, part)
             and _add_short(cache, piece, size, ids, 0, <uint32_t>COUNT_LONG << COUNT_SHIFT | mark))
+
+
+cdef bint cache_seed_many(Cache* cache, const uint8_t* arena, const uint32_t* offsets,
+                          const uint32_t* ids, const uint8_t* wanted, size_t n) noexcept nogil:
+    """Add those of n distinct pieces that are wanted, one id for each; whether all had room.
+
+    Nobody else has the cache yet. Their lines are asked for some pieces ahead, and stored into
+    without atomic operations: each wait for memory by itself made 20 ms for 128,000 pieces.
+    """
+    cdef uint64_t[SEEDS_AHEAD][2] keys
+    cdef uint32_t[SEEDS_AHEAD] tokens
+    cdef size_t i, j, size, n_keys = 0
+    cdef uint32_t mark = <uint32_t>1 << COUNT_SHIFT | SEED_BIT
+    for i in range(n + 1):
+        if n_keys == SEEDS_AHEAD or i == n:
+            for j in range(n_keys):
+                if not _seed_short(cache, keys[j], tokens[j] | mark):
+                    return False
+            n_keys = 0
+        if i == n or not wanted[i]:
+            continue
+        size = offsets[i + 1] - offsets[i]
+        if size > SHORT_BYTES:
+            if not _add_long(cache, arena + offsets[i], size, ids + i, 1, False):
+                return False
+            continue
+        _make_key(arena + offsets[i], size, keys[n_keys])
+        tk_prefetch(cache.lines + (hash_short(keys[n_keys][0], keys[n_keys][1])
+                                   >> cache.line_shift))
+        tokens[n_keys] = ids[i]
+        n_keys += 1
+    return True
+
+
+cdef inline bint _seed_short(Cache* cache, const uint64_t* key, uint32_t marked) noexcept nogil:
+    cdef uint64_t at = hash_short(key[0], key[1]) >> cache.line_shift
+    cdef ShortLine* line
+    cdef int tries = MAX_LINES, place
+    while tries:
+        line = cache.lines + at
+        for place in range(2):
+            if line.keys[place][1] == 0:
+                line.ids[place][0] = marked
+                line.keys[place][0] = key[0]
+                line.keys[place][1] = key[1]
+                cache.short_used += 1
+                return cache.short_used < _limit(_short_slots(cache))
+        at = (at + 1) & cache.line_mask
+        tries -= 1
+    return False
 
 
 cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,

@@ -1,4 +1,4 @@
-from typing import final
+from typing import Any, final
 
 from typing_extensions import Self
 
@@ -7,4 +7,11 @@ from tokcy._vocab import Vocabulary
 @final
 class CutFilter:
     enabled: bool
-    def __new__(cls, vocabulary: Vocabulary, *, simd: str = ...) -> Self: ...
+    def __new__(
+        cls,
+        vocabulary: Vocabulary,
+        *,
+        simd: str = ...,
+        tables: dict[str, Any] | None = None,
+    ) -> Self: ...
+    def tables(self) -> dict[str, bytes]: ...

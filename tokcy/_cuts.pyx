@@ -29,14 +29,25 @@ from tokcy._vocab cimport Vocabulary
 from tokcy._pretok import SIMD
 
 cdef enum:
+    PAIRS_BYTES = 1 << (TK_PAIR_BITS - 3)
+    HALVES_BYTES = 8192
     MARGIN = 4              # bytes that are read on either side of 64: a character
 
 
 @cython.final
 cdef class CutFilter:
-    """The borders that some token of a vocabulary reaches across; immutable."""
+    """The borders that some token of a vocabulary reaches across; immutable.
 
-    def __cinit__(self, Vocabulary vocabulary, *, str simd=SIMD):
+    Args:
+        vocabulary: the tokens.
+        simd: the variant of the wide steps.
+        tables: what `tables` gave for this vocabulary, to spare the work.
+
+    Raises:
+        ValueError: `tables` are of another size.
+    """
+
+    def __cinit__(self, Vocabulary vocabulary, *, str simd=SIMD, dict tables=None):
         cdef bytes variant = simd.encode()
         cdef size_t entry
         cdef int byte
@@ -49,10 +60,14 @@ cdef class CutFilter:
             if vocabulary.byte_id[byte] < 0 and byte not in (0xC0, 0xC1):
                 self.enabled = False
         # 128 KB; the vocabularies measured have at most 55,000 pairs.
-        self.pairs = <uint32_t*>calloc(1 << (TK_PAIR_BITS - 5), sizeof(uint32_t))
-        self.halves = <uint32_t*>calloc(2048, sizeof(uint32_t))
+        self.pairs = <uint32_t*>calloc(1, PAIRS_BYTES)
+        self.halves = <uint32_t*>calloc(1, HALVES_BYTES)
         if self.pairs == NULL or self.halves == NULL:
             raise MemoryError
+        if tables is not None:
+            _copy_exactly(tables, "pairs", self.pairs, PAIRS_BYTES)
+            _copy_exactly(tables, "halves", self.halves, HALVES_BYTES)
+            return
         for entry in range(vocabulary.n_entries):
             if vocabulary.is_bytes[entry]:
                 _note_borders(self.pairs, self.halves,
@@ -62,6 +77,13 @@ cdef class CutFilter:
     def __dealloc__(self):
         free(self.pairs)
         free(self.halves)
+
+    def tables(self):
+        """What was found out, by name: bit tables as bytes."""
+        return {
+            "pairs": (<char*>self.pairs)[:PAIRS_BYTES],
+            "halves": (<char*>self.halves)[:HALVES_BYTES],
+        }
 
     cdef uint64_t cuts_in_word(self, const uint8_t* text, size_t size, size_t word,
                                uint64_t starts) noexcept nogil:
@@ -89,6 +111,14 @@ cdef class CutFilter:
         if size - base < 64:
             borders &= bits_below(size - base)
         return self.find_cuts(at, borders, self.pairs, self.halves) if borders else 0
+
+
+cdef int _copy_exactly(dict tables, str name, void* to, size_t size) except -1:
+    cdef const uint8_t[::1] table = tables[name]
+    if <size_t>len(table) != size:
+        raise ValueError(f"{name}: not {size} bytes")
+    memcpy(to, &table[0], size)
+    return 0
 
 
 cdef void _note_borders(uint32_t* pairs, uint32_t* halves, const uint8_t* token,

@@ -96,10 +96,12 @@ static inline uint32_t tk_symbol_of_rank(const tk_merges *merges, uint32_t rank)
 
 /* ---------------------------------------------------------------- the first symbols */
 
-/* Bytes of the character of two or three that begins here; 0 if there is none. */
+/* Bytes of the character of two or three that begins here; 0 if there is none. Of the ways to
+ * write a code point only the shortest is a character, so that no two have one code point. */
 static inline size_t tk_character_width(const uint8_t *text, size_t size) {
     if (size < 2 || text[0] < 0xC2 || text[0] >= 0xF0 || (text[1] & 0xC0) != 0x80) return 0;
     if (text[0] < 0xE0) return 2;
+    if (text[0] == 0xE0 && text[1] < 0xA0) return 0;
     return size >= 3 && (text[2] & 0xC0) == 0x80 ? 3 : 0;
 }
 

@@ -48,12 +48,19 @@ cdef class MergeTable:
     cdef CutFilter cut_filter
     cdef Merges merges
     cdef readonly size_t n_merges
+    cdef size_t n_symbols
     cdef uint32_t* symbols          # by id: the symbol of the token + 1, or why it has none
 
     cdef bint makes(self, uint32_t token) noexcept nogil
+    cdef int _begin(self, size_t n_symbols) except -1
     cdef int _index(self) except -1
+    cdef int _take(self, dict tables) except -1
+    cdef int _take_slots(self, const uint8_t[::1] slots, const uint32_t* lengths) except -1
+    cdef int _take_same(self, const uint8_t[::1] same, const uint32_t* lengths) except -1
+    cdef int _take_atoms(self, const uint8_t[::1] atoms, const uint32_t* lengths) except -1
     cdef int _clear(self, size_t n) except -1
     cdef int _clear_slots(self, size_t n) except -1
+    cdef int _clear_buckets(self, size_t n) except -1
     cdef bint _add(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
     cdef int _add_merges(self) except -1
     cdef int _add_listed(self, const uint32_t* kept, size_t n) except -1
@@ -66,3 +73,6 @@ cdef class MergeTable:
     cdef bint _meet(self, uint32_t left, uint32_t right, const uint32_t* lefts,
                     const uint32_t* rights) noexcept nogil
     cdef int _find_atoms(self) except -1
+
+
+cdef uint32_t length_of(Vocabulary vocabulary, uint32_t token) noexcept nogil

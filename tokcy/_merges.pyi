@@ -1,4 +1,5 @@
-from typing import final
+from collections.abc import Iterable
+from typing import Any, final
 
 from typing_extensions import Self
 
@@ -9,4 +10,8 @@ from tokcy._vocab import Vocabulary
 class MergeTable:
     @property
     def n_merges(self) -> int: ...
-    def __new__(cls, vocabulary: Vocabulary, cut_filter: CutFilter) -> Self: ...
+    def __new__(
+        cls, vocabulary: Vocabulary, cut_filter: CutFilter, tables: dict[str, Any] | None = None
+    ) -> Self: ...
+    def tables(self) -> dict[str, bytes]: ...
+    def made_by_merging(self, ids: Iterable[int]) -> list[int]: ...

@@ -6,9 +6,9 @@ what it makes (`_merges.h`).
 """
 
 cimport cython
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from tokcy._bitmap cimport set_bit
 from tokcy._cuts cimport CutFilter
@@ -42,22 +42,31 @@ cdef class MergeTable:
     Args:
         vocabulary: entries and merges, fewer than 2**21 - 256 of these.
         cut_filter: that of the vocabulary.
+        tables: what `tables` gave for this vocabulary, to spare the work; merges of the
+            vocabulary are not looked at then.
 
     Attributes:
         n_merges: how many are in the table.
 
     Raises:
         MemoryError: the tables do not fit.
-        ValueError: there are too many merges.
+        ValueError: there are too many merges, or `tables` do not fit the vocabulary; says which.
     """
 
-    def __cinit__(self, Vocabulary vocabulary, CutFilter cut_filter):
+    def __cinit__(self, Vocabulary vocabulary, CutFilter cut_filter, dict tables=None):
+        cdef uint32_t left, right
         if FIRST_MERGED + vocabulary.n_merges >= 1 << SYMBOL_BITS:
             raise ValueError(f"{vocabulary.n_merges} merges are too many")
         self.vocabulary = vocabulary
         self.cut_filter = cut_filter
         self.merges.halves = cut_filter.halves
-        self._index()
+        if tables is None:
+            self._index()
+        else:
+            self._take(tables)
+        for left in range(256):
+            for right in range(256):
+                self.merges.byte_pairs[left << 8 | right] = find_rank(&self.merges, left, right)
 
     def __dealloc__(self):
         free(self.merges.slots)
@@ -70,32 +79,151 @@ cdef class MergeTable:
 
     cdef bint makes(self, uint32_t token) noexcept nogil:
         """Whether it is known that merging the bytes of a token gives just that token."""
-        return self.symbols[token] & CERTAIN != 0
+        return self.symbols != NULL and self.symbols[token] & CERTAIN != 0
 
-    cdef int _index(self) except -1:
+    def made_by_merging(self, ids):
+        """Those of `ids` that are a byte's or that merging may make."""
+        cdef size_t symbol
+        cdef set made = set()
+        for symbol in range(self.n_symbols):
+            if symbol >= FIRST_MERGED or self.merges.has_byte[symbol]:
+                made.add(self.merges.ids[symbol])
+        return [token for token in ids if token in made]
+
+    cdef int _begin(self, size_t n_symbols) except -1:
+        """Make room for so many symbols; those of the bytes are filled in."""
         cdef Vocabulary vocabulary = self.vocabulary
         cdef Merges* merges = &self.merges
-        cdef size_t n_symbols = FIRST_MERGED + vocabulary.n_merges, byte
-        cdef uint32_t left, right
+        cdef size_t byte
         merges.pair_filter = <uint64_t*>malloc(sizeof(uint64_t) << (FILTER_BITS - 6))
         merges.byte_pairs = <uint32_t*>malloc(65536 * sizeof(uint32_t))
         merges.ids = <uint32_t*>malloc(n_symbols * sizeof(uint32_t))
-        # Of ids that are far apart only the pages that are written take memory.
-        self.symbols = <uint32_t*>calloc(<size_t>vocabulary.max_id + 1, sizeof(uint32_t))
-        if (merges.pair_filter == NULL or merges.byte_pairs == NULL or merges.ids == NULL
-                or self.symbols == NULL):
+        if merges.pair_filter == NULL or merges.byte_pairs == NULL or merges.ids == NULL:
             raise MemoryError
         merges.has_all_bytes = True
         for byte in range(256):
             merges.has_byte[byte] = vocabulary.byte_id[byte] >= 0
             merges.has_all_bytes = merges.has_all_bytes and merges.has_byte[byte]
             merges.ids[byte] = <uint32_t>vocabulary.byte_id[byte]
+        return 0
+
+    cdef int _index(self) except -1:
+        self._begin(FIRST_MERGED + self.vocabulary.n_merges)
+        # Of ids that are far apart only the pages that are written take memory.
+        self.symbols = <uint32_t*>calloc(<size_t>self.vocabulary.max_id + 1, sizeof(uint32_t))
+        if self.symbols == NULL:
+            raise MemoryError
         self._add_merges()
-        for left in range(256):
-            for right in range(256):
-                merges.byte_pairs[left << 8 | right] = find_rank(merges, left, right)
         if self.cut_filter.enabled:
             self._find_atoms()
+        return 0
+
+    # ------------------------------------------------------------------ tables
+
+    def tables(self):
+        """What was made of the merges, by name: arrays as bytes.
+
+        ``slots``, uint64, and of the symbols that merges make ``symbol_ids`` and ``same``, uint32,
+        the latter empty where each is itself; ``atoms``, uint32, empty where there are none.
+        """
+        cdef size_t n = self.n_symbols
+        cdef const Merges* merges = &self.merges
+        return {
+            "slots": (<char*>merges.slots)[:merges.n_buckets * BUCKET * sizeof(uint64_t)],
+            "symbol_ids": (<char*>merges.ids)[4 * FIRST_MERGED:4 * n],
+            "same": (<char*>merges.same)[4 * FIRST_MERGED:4 * n] if merges.same != NULL else b"",
+            "atoms": (<char*>merges.atoms)[:4 * 65536] if merges.atoms != NULL else b"",
+        }
+
+    cdef int _take(self, dict tables) except -1:
+        """Become what has these tables, of which nothing is taken for granted.
+
+        Whatever they hold, a merge makes a token as long as its two parts, so a piece never
+        becomes more ids than it has bytes, nor ids of other bytes than it has.
+        """
+        cdef const uint8_t[::1] ids = tables["symbol_ids"]
+        cdef size_t symbol
+        cdef uint32_t* lengths
+        self.n_symbols = FIRST_MERGED + <size_t>len(ids) // 4
+        if len(ids) % 4 or self.n_symbols > 1 << SYMBOL_BITS:
+            raise ValueError(f"symbol_ids: {len(ids)} bytes")
+        self._begin(self.n_symbols)
+        if len(ids):
+            memcpy(self.merges.ids + FIRST_MERGED, &ids[0], len(ids))
+        lengths = <uint32_t*>malloc(self.n_symbols * sizeof(uint32_t))
+        if lengths == NULL:
+            raise MemoryError
+        try:
+            for symbol in range(self.n_symbols):
+                lengths[symbol] = length_of(self.vocabulary, self.merges.ids[symbol])
+                if symbol >= FIRST_MERGED and lengths[symbol] == 0:
+                    raise ValueError(f"symbol_ids: {self.merges.ids[symbol]} stands for no bytes")
+            self._take_same(tables["same"], lengths)
+            self._take_slots(tables["slots"], lengths)
+            self._take_atoms(tables["atoms"], lengths)
+        finally:
+            free(lengths)
+        return 0
+
+    cdef int _take_same(self, const uint8_t[::1] same, const uint32_t* lengths) except -1:
+        cdef size_t symbol
+        if len(same) == 0:
+            return 0
+        if <size_t>len(same) != 4 * (self.n_symbols - FIRST_MERGED):
+            raise ValueError(f"same: {len(same)} bytes")
+        self.merges.same = <uint32_t*>malloc(self.n_symbols * sizeof(uint32_t))
+        if self.merges.same == NULL:
+            raise MemoryError
+        memcpy(self.merges.same + FIRST_MERGED, &same[0], len(same))
+        for symbol in range(FIRST_MERGED, self.n_symbols):
+            if (self.merges.same[symbol] >= self.n_symbols
+                    or lengths[self.merges.same[symbol]] != lengths[symbol]):
+                raise ValueError(f"same: {self.merges.same[symbol]} in place of {symbol}")
+        return 0
+
+    cdef int _take_slots(self, const uint8_t[::1] slots, const uint32_t* lengths) except -1:
+        cdef size_t n = <size_t>len(slots) // sizeof(uint64_t), i
+        cdef uint64_t slot, pair
+        cdef size_t left, right, made
+        if len(slots) % (BUCKET * sizeof(uint64_t)) or n == 0:
+            raise ValueError(f"slots: {len(slots)} bytes")
+        self._clear_buckets(n // BUCKET)
+        memcpy(self.merges.slots, &slots[0], len(slots))
+        for i in range(n):
+            slot = self.merges.slots[i]
+            if slot == FREE_SLOT:
+                continue
+            pair = slot >> (SYMBOL_BITS + 1)
+            left = pair >> SYMBOL_BITS
+            right = pair & ((1 << SYMBOL_BITS) - 1)
+            made = FIRST_MERGED + ((slot & ((2 << SYMBOL_BITS) - 1)) >> 1)
+            if (left >= self.n_symbols or right >= self.n_symbols or made >= self.n_symbols
+                    or lengths[left] == 0 or lengths[right] == 0
+                    or lengths[left] + lengths[right] != lengths[made]
+                    or (slot & 1 and self.merges.same == NULL)):
+                raise ValueError(f"slots: {left} and {right} do not make {made}")
+            set_bit(self.merges.pair_filter, pair_hash(pair) >> (64 - FILTER_BITS))
+            self.n_merges += 1
+        if self.n_merges == n:      # a look-up would never end
+            raise ValueError("slots: none is free")
+        return 0
+
+    cdef int _take_atoms(self, const uint8_t[::1] atoms, const uint32_t* lengths) except -1:
+        cdef size_t code
+        cdef uint32_t symbol
+        if len(atoms) == 0:
+            return 0
+        if len(atoms) != 4 * 65536 or not self.cut_filter.enabled:
+            raise ValueError(f"atoms: {len(atoms)} bytes")
+        self.merges.atoms = <uint32_t*>malloc(65536 * sizeof(uint32_t))
+        if self.merges.atoms == NULL:
+            raise MemoryError
+        memcpy(self.merges.atoms, &atoms[0], len(atoms))
+        for code in range(65536):
+            symbol = self.merges.atoms[code]
+            if symbol != NO_RANK and (symbol >= self.n_symbols
+                                      or lengths[symbol] != (2 if code < 0x800 else 3)):
+                raise ValueError(f"atoms: {symbol} for U+{code:04X}")
         return 0
 
     # ------------------------------------------------------------------ adding
@@ -114,9 +242,12 @@ cdef class MergeTable:
         return 0
 
     cdef int _clear_slots(self, size_t n) except -1:
-        cdef size_t n_bytes
         # Filled to 45%, of the buckets 1 to 2% overflow.
-        self.merges.n_buckets = n * 20 // (9 * BUCKET) + 1
+        return self._clear_buckets(n * 20 // (9 * BUCKET) + 1)
+
+    cdef int _clear_buckets(self, size_t n) except -1:
+        cdef size_t n_bytes
+        self.merges.n_buckets = n
         n_bytes = self.merges.n_buckets * BUCKET * sizeof(uint64_t)
         free(self.merges.slots)
         self.merges.slots = <uint64_t*>tk_alloc_table(n_bytes)
@@ -149,6 +280,7 @@ cdef class MergeTable:
             raise MemoryError
         try:
             n_kept = self._choose(kept, &unsure)
+            self.n_symbols = FIRST_MERGED + (n_kept or n)
             if n and n_kept == 0:
                 self._clear(n)
                 for rank in range(n):
@@ -353,6 +485,17 @@ cdef class MergeTable:
                 self.merges.atoms[code_point(token, size)] = (
                     (self.symbols[vocabulary.ids[entry]] & ~CERTAIN) - 1)
         return 0
+
+
+cdef uint32_t length_of(Vocabulary vocabulary, uint32_t token) noexcept nogil:
+    """How many bytes a token stands for; 0 if no entry has the id, or one that is text."""
+    cdef int32_t entry
+    if token > vocabulary.max_id or vocabulary.entry_of_id == NULL:
+        return 0
+    entry = vocabulary.entry_of_id[token]
+    if entry < 0 or not vocabulary.is_bytes[entry]:
+        return 0
+    return vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
 
 
 cdef inline bint _is_symbol(uint32_t symbol) noexcept nogil:

@@ -15,6 +15,7 @@ class PreTokenizer:
         *,
         simd: str | None = None,
         use_transducer: bool = True,
+        fuse: bool = True,
     ) -> Self: ...
     @property
     def max_states(self) -> int: ...

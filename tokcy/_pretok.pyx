@@ -239,11 +239,12 @@ cdef size_t run_transducer(const Stage* stage, const uint8_t* classes, uint16_t*
 # ---------------------------------------------------------------- rows → bits
 
 cdef inline size_t step_back(const Scan* scan, size_t i, int n_characters) noexcept nogil:
-    while n_characters > 0:
+    # Nothing goes back beyond the text; a table from a file that lies might.
+    while n_characters > 0 and i > 0:
         n_characters -= 1
         i -= 1
         if not scan.stage.byte_level:
-            while (scan.text[i] & 0xC0) == 0x80:
+            while i > 0 and (scan.text[i] & 0xC0) == 0x80:
                 i -= 1
     return i
 
@@ -256,9 +257,11 @@ cdef void emit_others(const Scan* scan, size_t row, size_t i) noexcept nogil:
     cdef int distance = 0
     if stage.cut[at] and i < scan.size:
         set_bit(scan.cuts, i)
-    if undo:
+    if undo and i > 0:
         while undo > 1:
             place = last_set(scan.starts, i)
+            if is_set(scan.segments, place):    # nor this, as it is no guess
+                break
             clear_bit(scan.starts, place)
             undo -= 1
         if stage.has_gaps:
@@ -614,15 +617,18 @@ cdef class PreTokenizer:
             the processor lacks it; None: ``SIMD``, the best one unless TOKCY_SIMD=off.
         use_transducer: False makes every stage go through its DFA, which is slower and finds
             the same pieces.
+        fuse: False if the stages come from ``fuse_splits``.
     """
 
-    def __cinit__(self, stages, *, simd=None, use_transducer=True):
+    def __cinit__(self, stages, *, simd=None, use_transducer=True, fuse=True):
         cdef bytes variant = (SIMD if simd is None else simd).encode()
         cdef const tk_simd_ops* ops = tk_find_simd(variant)
         if ops == NULL:
             raise ValueError(f"no SIMD variant {simd!r} on this processor")
         self._tables = tuple(stages)
-        self._passes = _split.fuse_splits(self._tables) if use_transducer else list(self._tables)
+        self._passes = list(self._tables)
+        if use_transducer and fuse:
+            self._passes = _split.fuse_splits(self._tables)
         self._n_stages = len(self._passes)
         self._stages = <Stage*>calloc(self._n_stages + 1, sizeof(Stage))
         if self._stages == NULL:

@@ -12,14 +12,14 @@ cache misses of a block overlap, and need no Python object.
 
 cimport cython
 from cpython.dict cimport PyDict_Next
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from tokcy._platform cimport tk_load64, tk_prefetch
+from tokcy._platform cimport tk_alloc_table, tk_load64, tk_prefetch
 
 from tokcy.errors import ModelFileError
 
@@ -296,7 +296,33 @@ cdef class Vocabulary:
         PyMem_RawFree(self.left)
         PyMem_RawFree(self.right)
         PyMem_RawFree(self.merged)
-        PyMem_RawFree(self.slots)
+        free(self.slots)
+
+    @staticmethod
+    def from_tables(tables):
+        """A vocabulary without merges, of the entries' arrays as `tables` gives them.
+
+        Raises:
+            ValueError: they are not those of a vocabulary with dense and distinct ids; says which
+                array is at fault.
+        """
+        cdef Vocabulary made = Vocabulary({}, [])
+        cdef Strings entries, parts
+        cdef uint32_t* ids = NULL
+        if strings_open(&parts, 0, 0) < 0:
+            raise MemoryError
+        memset(&entries, 0, sizeof(Strings))
+        try:
+            _fill_entries(tables, &entries, &ids)
+            if made.take(&entries, &ids, &parts) == REPEATED:
+                raise ValueError("arena: an entry stands twice")
+        finally:
+            PyMem_RawFree(ids)
+            strings_free(&entries)
+            strings_free(&parts)
+        if not (made.ids_are_dense and made.ids_are_distinct):
+            raise ValueError("ids: not dense and distinct")
+        return made
 
     # ------------------------------------------------------------------ asking
 
@@ -354,14 +380,6 @@ cdef class Vocabulary:
             if self.byte_id[byte] < 0:
                 return False
         return True
-
-    def made_by_merging(self, ids):
-        """Those of `ids` that are a byte's or the result of a merge."""
-        cdef set made = {self.byte_id[byte] for byte in range(256)}
-        cdef size_t rank
-        for rank in range(self.n_merges):
-            made.add(self.merged[rank])
-        return [token for token in ids if token in made]
 
     cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil:
         """Index of the entry with these bytes, or -1."""
@@ -435,7 +453,7 @@ cdef class Vocabulary:
         while n_slots < 2 * n:
             n_slots *= 2
         self.slot_mask = n_slots - 1
-        self.slots = <EntrySlot*>PyMem_RawCalloc(n_slots, sizeof(EntrySlot))
+        self.slots = <EntrySlot*>tk_alloc_table(n_slots * sizeof(EntrySlot))
         if self.slots == NULL:
             raise MemoryError
         for begin in range(0, n, BLOCK):
@@ -606,6 +624,40 @@ cdef inline bint _is_equal(const uint8_t* one, const uint8_t* other, size_t size
         other += 1
         size -= 1
     return True
+
+
+# ------------------------------------------------------------------ from arrays
+
+cdef int _fill_entries(dict tables, Strings* entries, uint32_t** ids) except -1:
+    """Copy entries from `Vocabulary.tables`, of which nothing is taken for granted."""
+    cdef const uint8_t[::1] arena = tables["arena"], offsets = tables["offsets"]
+    cdef const uint8_t[::1] is_bytes = tables["is_bytes"], numbers = tables["ids"]
+    cdef size_t n = len(is_bytes), i
+    cdef bint rises = True, is_flag = True
+    if <size_t>len(offsets) != 4 * (n + 1):
+        raise ValueError(f"offsets: not {n + 1} numbers")
+    if <size_t>len(numbers) != 4 * n:
+        raise ValueError(f"ids: not {n} numbers")
+    if strings_open(entries, n, len(arena)) < 0:
+        raise MemoryError
+    ids[0] = <uint32_t*>PyMem_RawMalloc((n + 1) * sizeof(uint32_t))
+    if ids[0] == NULL:
+        raise MemoryError
+    memcpy(entries.offsets, &offsets[0], 4 * (n + 1))
+    for i in range(n):
+        rises &= entries.offsets[i] <= entries.offsets[i + 1]
+        is_flag &= is_bytes[i] <= 1
+    if not rises or entries.offsets[0] != 0 or entries.offsets[n] != <size_t>len(arena):
+        raise ValueError("offsets: not rising from 0 to the end of the arena")
+    if not is_flag:
+        raise ValueError("is_bytes: neither 0 nor 1")
+    entries.n = n
+    if n:
+        memcpy(entries.is_bytes, &is_bytes[0], n)
+        memcpy(ids[0], &numbers[0], 4 * n)
+    if len(arena):
+        memcpy(entries.arena, &arena[0], len(arena))
+    return 0
 
 
 # ------------------------------------------------------------ from Python objects

@@ -121,6 +121,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_text_options(count)
     count.add_argument("--json", action="store_true", help="print a JSON object")
 
+    save = commands.add_parser(
+        "save", help="Write tokcy's own form of a model, which loads faster."
+    )
+    save.set_defaults(run=_save)
+    save.add_argument("model", metavar="MODEL", help="as for the other commands")
+    save.add_argument("output", metavar="OUT", help="the file to write")
+
     info = commands.add_parser("info", help="Tell what is installed, and what a model is.")
     info.set_defaults(run=_info)
     info.add_argument("model", nargs="?", metavar="MODEL", help="as for the other commands")
@@ -221,6 +228,10 @@ def _info(arguments: argparse.Namespace) -> None:
         return
     for name, value in facts.items():
         _print(f"{name.replace('_', ' ') + ':':17}{value if value is not None else '-'}")
+
+
+def _save(arguments: argparse.Namespace) -> None:
+    _load(arguments).save(arguments.output)
 
 
 def _load(arguments: argparse.Namespace) -> Tokenizer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -28,32 +28,38 @@ class NativeBackend:
 
     name = "tokcy"
 
-    def __init__(self, plan: NativePlan) -> None:
+    def __init__(self, plan: NativePlan, tables: dict[str, Any] | None = None) -> None:
         """Build the engine.
+
+        Args:
+            plan: what to build.
+            tables: what `tables` of a backend with this plan gave; then the vocabulary needs no
+                merges, and the splits are fused.
 
         Raises:
             SettingError: the environment asks for no number of threads.
+            ValueError: the tables do not fit the plan.
         """
         resolve_num_threads(None)  # now, and not with the first text that is long enough
         vocabulary = plan.vocabulary
         post = plan.post_processor
         self._engine = Engine(
             Preparer(plan.added_tokens, plan.nfc, plan.add_prefix_space),
-            PreTokenizer(plan.splits),
-            Bpe(vocabulary, plan.ignore_merges),
+            PreTokenizer(plan.splits, fuse=tables is None),
+            Bpe(vocabulary, plan.ignore_merges, tables),
             post.prefix_ids,
             post.suffix_ids,
         )
-        self._decoder = ByteDecoder(
-            vocabulary,
-            {token.id: token_text_to_bytes(token.content) for token in plan.added_tokens},
-            [token.id for token in plan.added_tokens if token.special],
-        )
+        self.plan = plan
         self._vocabulary = vocabulary
         self._post = post
         self.added_tokens: tuple[AddedToken, ...] = plan.added_tokens
         self._added_ids = {token.content: token.id for token in plan.added_tokens}
         self._added_contents = {token.id: token.content for token in plan.added_tokens}
+
+    def tables(self) -> dict[str, bytes]:
+        """What was found out of the vocabulary's merges; see `Bpe.tables`."""
+        return self._engine.model.tables()
 
     def encode(
         self,
@@ -151,8 +157,17 @@ class NativeBackend:
             if token.special and self._vocabulary.has_id(token.id)
         ]
         if not self._engine.model.ignore_merges:
-            ids = self._vocabulary.made_by_merging(ids)
+            ids = self._engine.model.made_by_merging(ids)
         return np.array(ids, dtype=np.uint32)
+
+    @cached_property
+    def _decoder(self) -> ByteDecoder:
+        added = self.added_tokens
+        return ByteDecoder(
+            self._vocabulary,
+            {token.id: token_text_to_bytes(token.content) for token in added},
+            [token.id for token in added if token.special],
+        )
 
     @cached_property
     def _trimmer(self) -> SpaceTrimmer:

@@ -11,12 +11,14 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokcy.arrayfile import MAGIC
 from tokcy.backend import Backend, CacheInfo, Ids, Offsets
 from tokcy.batch import TokenBatch, as_integers
-from tokcy.errors import TokenIdError
+from tokcy.errors import TokcyError, TokenIdError
 from tokcy.hf import HuggingFaceBackend
 from tokcy.loading import find_pretrained, read_model_file
 from tokcy.native import NativeBackend
+from tokcy.saved import load_backend, pack_backend, write_file
 from tokcy.spec import AddedToken, Unsupported, plan_native, read_tokenizer_json
 
 __all__ = ["Tokenizer"]
@@ -56,6 +58,8 @@ class Tokenizer:
         self._backend: Backend = self._make_backend()
 
     def _make_backend(self) -> Backend:
+        if self._data.startswith(MAGIC):
+            return load_backend(self._data, self._source)
         spec = read_tokenizer_json(self._data, source=self._source)
         plan = plan_native(spec)
         if not isinstance(plan, Unsupported):
@@ -71,7 +75,7 @@ class Tokenizer:
 
     @classmethod
     def from_file(cls, path: StrPath) -> Tokenizer:
-        """Load a ``tokenizer.json``.
+        """Load a ``tokenizer.json``, or what `save` wrote.
 
         Raises:
             ModelNotFoundError: there is no such file.
@@ -123,6 +127,30 @@ class Tokenizer:
                 local_files_only=local_files_only,
             )
         )
+
+    # ------------------------------------------------------------------ saving
+
+    def save(self, path: StrPath) -> None:
+        """Write tokcy's own form of this tokenizer, which `from_file` loads several times faster.
+
+        One file, of 4 to 8 MB for the vocabularies of today, under any name. It holds all that
+        this class uses, and not the ``tokenizer.json`` that it came from: keep that, as another
+        version of tokcy may ask for a file of its own. The file appears, or is replaced, only
+        once it is whole.
+
+        Raises:
+            TokcyError: Hugging Face's object does the work, so there is nothing to save.
+            OSError: the file cannot be written.
+        """
+        if not isinstance(self._backend, NativeBackend):
+            raise TokcyError(
+                f"{self._source} runs on Hugging Face tokenizers and has no saved form: "
+                f"{self._fallback_reason}"
+            )
+        data = self._data
+        if not data.startswith(MAGIC):
+            data = pack_backend(self._backend, self._source)
+        write_file(path, data)
 
     # ---------------------------------------------------------------- encoding
 

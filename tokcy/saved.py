@@ -1,0 +1,141 @@
+"""A tokenizer's saved form: all that loading a model file finds out, as arrays.
+
+What is stored is the plan, with its vocabulary and split tables as arrays, and what the compiled
+model has made of the merges (`Bpe.tables`). The file may come from anybody: the compiled classes
+check their tables, and `pattern.saved` those of a split, before code that checks nothing uses them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from tokcy._vocab import Vocabulary
+from tokcy.arrayfile import Arrays, pack, unpack
+from tokcy.errors import ModelFileError, TokcyError
+from tokcy.native import NativeBackend
+from tokcy.pattern import fuse_splits
+from tokcy.pattern.saved import split_from_arrays, split_to_arrays
+from tokcy.spec import AddedToken, NativePlan, PostProcessor
+
+__all__ = ["REFERENCE", "load_backend", "pack_backend", "write_file"]
+
+REFERENCE = "tokenizers 0.23.3"
+"""Whose character tables and rules a file has; another release of the reference may differ."""
+
+_ENTRIES = ("arena", "offsets", "is_bytes", "ids")
+
+
+def pack_backend(backend: NativeBackend, source: str) -> bytes:
+    """The bytes of the saved form; ``source`` is kept as a remark."""
+    plan = backend.plan
+    entries = plan.vocabulary.tables()
+    tables = {name: entries[name] for name in _ENTRIES} | backend.tables()
+    arrays: Arrays = {name: np.frombuffer(table, np.uint8) for name, table in tables.items()}
+    splits = []
+    for number, tables_of_split in enumerate(fuse_splits(plan.splits)):
+        described, found = split_to_arrays(tables_of_split)
+        splits.append(described)
+        arrays |= {f"split{number}.{name}": array for name, array in found.items()}
+    header = {
+        "tokcy": version("tokcy"),
+        "reference": REFERENCE,
+        "source": source,
+        "ignore_merges": plan.ignore_merges,
+        "nfc": plan.nfc,
+        "add_prefix_space": plan.add_prefix_space,
+        "post_processor": asdict(plan.post_processor),
+        "added_tokens": [asdict(token) for token in plan.added_tokens],
+        "splits": splits,
+    }
+    return pack(header, arrays)
+
+
+def load_backend(data: bytes, source: str) -> NativeBackend:
+    """The backend of a saved form.
+
+    Raises:
+        ModelFileError: the file is damaged, of another version, or says what cannot be.
+    """
+    header, arrays = unpack(data, source)
+    if header.get("reference") != REFERENCE:
+        raise ModelFileError(
+            f"{header.get('reference')!r}, and this tokcy follows {REFERENCE!r}: save it anew",
+            source=source,
+            field="reference",
+        )
+    try:
+        # The compiled classes read bytes.
+        tables = {
+            name: array.reshape(-1).view(np.uint8)
+            for name, array in arrays.items()
+            if "." not in name
+        }
+        return NativeBackend(_plan(header, arrays, tables), tables)
+    except TokcyError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise ModelFileError(
+            f"{type(error).__name__}: {error}", source=source, field="content"
+        ) from error
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file at once: whoever opens it finds the old content or the new one, whole."""
+    unfinished = f"{os.fspath(path)}.{secrets.token_hex(4)}.part"
+    try:
+        with open(unfinished, "xb") as file:
+            file.write(data)
+        os.replace(unfinished, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(unfinished)
+
+
+def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> NativePlan:
+    vocabulary = Vocabulary.from_tables(tables)
+    added = tuple(_added_token(row) for row in header["added_tokens"])
+    limit = max(vocabulary.max_id, vocabulary.n_entries + len(added))
+    if not all(0 <= token.id <= limit for token in added):
+        raise ValueError("added_tokens: an id beyond those of the vocabulary")
+    post = dict(header["post_processor"])
+    for name in ("prefix_ids", "suffix_ids"):
+        post[name] = tuple(post[name])
+        if not all(type(token) is int and 0 <= token < 2**32 for token in post[name]):
+            raise ValueError(f"post_processor: {name} are no ids")
+    splits = [
+        split_from_arrays(described, _part(arrays, f"split{number}."))
+        for number, described in enumerate(header["splits"])
+    ]
+    flags = {name: header[name] for name in ("ignore_merges", "nfc", "add_prefix_space")}
+    for flag in (*flags.values(), post["trim_offsets"], post["add_prefix_space"]):
+        if type(flag) is not bool:
+            raise ValueError("a flag is neither true nor false")
+    return NativePlan(
+        vocabulary=vocabulary,
+        added_tokens=added,
+        splits=tuple(splits),
+        post_processor=PostProcessor(**post),
+        **flags,
+    )
+
+
+def _part(arrays: Arrays, prefix: str) -> Arrays:
+    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _added_token(values: Mapping[str, Any]) -> AddedToken:
+    token = AddedToken(**values)
+    flags = (token.single_word, token.lstrip, token.rstrip, token.normalized, token.special)
+    if type(token.content) is not str or type(token.id) is not int or token.content == "":
+        raise ValueError("added_tokens: no content or no id")
+    if not all(type(flag) is bool for flag in flags):
+        raise ValueError("added_tokens: a flag is neither true nor false")
+    return token
