@@ -5,6 +5,8 @@ from typing_extensions import Self
 
 from tokcy._vocab import Vocabulary
 
+SIMD: str
+
 @final
 class Bpe:
     vocabulary: Vocabulary

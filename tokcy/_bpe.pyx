@@ -112,7 +112,7 @@ cdef class Bpe:
         }
 
     def merge(self, bytes piece):
-        """The ids of one piece by merging alone, without the cache: the slow twin."""
+        """The ids of one piece of valid UTF-8 by merging alone, without the cache: the slow twin."""
         cdef size_t size = len(piece)
         cdef uint32_t* out = <uint32_t*>malloc(4 * size + 4)
         cdef int64_t n
@@ -249,6 +249,8 @@ cdef class Bpe:
         """
         cdef uint8_t* known = unknown.by_hash + (hash_short(key.words[0], key.words[1]) >> 56)
         cdef size_t i
+        if size > SHORT_BYTES and self.merge_many == NULL:
+            return False                # nothing is gained, and a long one may need memory
         if size > LANE and (size > LONG_BYTES or count_symbols(
                 &self.merge_table.merges, piece, size, LANE) > LANE):
             return False

@@ -4,6 +4,8 @@ from typing_extensions import Self
 
 from tokcy._vocab import Vocabulary
 
+SIMD: str
+
 @final
 class CutFilter:
     enabled: bool

@@ -42,7 +42,8 @@ cdef int job_join(Job* job, const Prepared* text) noexcept nogil:
             return OUT_OF_MEMORY
         joined.text = joined.owned = <uint8_t*>moved
         job.capacity = capacity
-    memcpy(joined.owned + base, text.text, text.size)
+    if text.size:
+        memcpy(joined.owned + base, text.text, text.size)
     joined.size += text.size
     for i in range(text.n_spans):
         span = text.spans + i

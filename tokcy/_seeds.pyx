@@ -31,7 +31,7 @@ cdef enum:
     # 5% of the look-ups in Chinese went further, with twice as many 1%, which is 4% of the time.
     SLOTS_PER_SEED = 5
     MOST_LINES = 1 << 19    # 32 MB
-    UTMOST_LINES = 1 << 23  # for a vocabulary made to collide
+    UTMOST_LINES = 1 << 20  # for a vocabulary made to collide
     WORDS_PER_SLOT = 16     # of the cache's arena, for what it learns: 36 bytes of text and 7 ids
 
 
@@ -92,16 +92,18 @@ cdef class Seeds:
             n_lines *= 2
         while long_slots < 4 * longs:
             long_slots *= 2
-        # An entry that finds no room in its lines, which only a vocabulary made for it has.
+        # An entry that finds no room in its lines, which only a vocabulary made for it has. There
+        # may be no room in any number of them; only under ignore_merges must each entry have it.
         while n_lines <= UTMOST_LINES:
             cache = cache_new(n_lines, long_slots, words + WORDS_PER_SLOT * long_slots)
             if cache == NULL:
                 break
-            if self._fill(cache):
+            if self._fill(cache) or (n_lines == UTMOST_LINES and not self.ignore_merges):
                 cache_end_of_seeds(cache)
                 return cache
             cache_free(cache)
             n_lines *= 2
+            long_slots *= 2
         raise MemoryError
 
     # --------------------------------------------------------------- odd entries
