@@ -67,3 +67,23 @@ def test_words_of_one_line() -> None:
         assert tok.cache_info()["bytes"] == size
     # What has no room in the cache is merged anew each time, which is what an unseen text takes.
     assert min(times[crafted]) < 5 * times[plain][0]
+
+
+def tokens_of_one_hash(n: int) -> list[str]:
+    """Tokens of fifteen bytes with one hash, so of one line however many lines there are."""
+    inverse = pow(int(HEAD_FACTOR), -1, 1 << 64)
+    tokens = []
+    for i in range(1, n + 1):
+        tail = i | 15 << 56
+        head = (0x123456789ABCDEF0 - tail * int(TAIL_FACTOR)) * inverse % (1 << 64)
+        key = head.to_bytes(8, "little") + tail.to_bytes(8, "little")
+        tokens.append("".join(synthetic.BYTES[byte] for byte in key[:15]))
+    return tokens
+
+
+def test_a_vocabulary_of_one_line() -> None:
+    """Its tokens have no room in any cache, and are found out by merging."""
+    model = synthetic.model_from_merges([("a", "b")], extra_tokens=tokens_of_one_hash(100))
+    tok, oracle = Tokenizer.from_json(json.dumps(model)), synthetic.load(model)
+    assert tok.cache_info()["bytes"] < 200_000_000
+    assert tok.encode("abba").tolist() == oracle.encode("abba").ids

@@ -112,7 +112,7 @@ cdef class Bpe:
         }
 
     def merge(self, bytes piece):
-        """The ids of one piece of valid UTF-8 by merging alone, without the cache: the slow twin."""
+        """The ids of one piece of valid UTF-8 by merging alone, not the cache: the slow twin."""
         cdef size_t size = len(piece)
         cdef uint32_t* out = <uint32_t*>malloc(4 * size + 4)
         cdef int64_t n

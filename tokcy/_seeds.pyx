@@ -103,7 +103,6 @@ cdef class Seeds:
                 return cache
             cache_free(cache)
             n_lines *= 2
-            long_slots *= 2
         raise MemoryError
 
     # --------------------------------------------------------------- odd entries
