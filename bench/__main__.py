@@ -36,6 +36,7 @@ from pathlib import Path
 
 from bench.criteria import summary
 from bench.libraries import LIBRARIES
+from bench.library import Saver
 from bench.processes import measure
 from bench.questions import GROUPS, QUESTIONS, Question
 from bench.reference import make_reference, save_forms
@@ -121,7 +122,7 @@ class Run:
             for question in questions
             if not (LIBRARIES[library].slow and question.only_fast)
             if LIBRARIES[library].splits_texts or not question.only_splitters
-            if LIBRARIES[library].saved_as is not None or not question.only_savers
+            if issubclass(LIBRARIES[library], Saver) or not question.only_savers
         ]
         for model, texts in self._cells(questions[0]):
             chosen = entrants

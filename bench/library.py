@@ -5,6 +5,7 @@ Special tokens in the text are recognised, and none are added.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,11 @@ from numpy.typing import NDArray
 Ids = NDArray[np.uint32]
 
 
-class Library:
+class UnsuitedModelError(Exception):
+    """A library cannot do a model, and why."""
+
+
+class Library(ABC):
     """One model, loaded by one library; each method is the library's fastest way to its result."""
 
     #: What `importlib` and `pip` call it.
@@ -24,48 +29,53 @@ class Library:
     #: Spreads one text over threads, as many as it is told; as this need not pay, it is also
     #: measured with one.
     splits_texts: ClassVar[bool] = False
-    #: File name of the library's own saved form, which its class loads as it does a model file.
-    saved_as: ClassVar[str | None] = None
 
-    def __init__(self, model: Path) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def __init__(self, model: Path) -> None: ...
 
-    @classmethod
-    def save(cls, model: Path, path: Path) -> None:
-        """Write the saved form of a model file; where ``saved_as`` is None there is none."""
-        raise NotImplementedError
-
-    def encode(self, text: str) -> Ids:
-        raise NotImplementedError
+    @abstractmethod
+    def encode(self, text: str) -> Ids: ...
 
     def encode_list(self, text: str) -> list[int]:
         ids: list[int] = self.encode(text).tolist()
         return ids
 
+    @abstractmethod
     def encode_batch(self, texts: list[str]) -> Any:
         """Arrays, or what the library has nearest to them."""
-        raise NotImplementedError
 
     def flat(self, batch: Any) -> Ids:
         """All ids of what `encode_batch` returned, one text after the other."""
         return np.concatenate(batch).astype(np.uint32, copy=False)
 
-    def encode_batch_list(self, texts: list[str]) -> list[list[int]]:
-        raise NotImplementedError
+    @abstractmethod
+    def encode_batch_list(self, texts: list[str]) -> list[list[int]]: ...
 
     def decode_input(self, ids: Ids) -> Any:
         """The ids as `decode` takes them fastest."""
         return ids
 
-    def decode(self, ids: Any) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def decode(self, ids: Any) -> str: ...
 
     def cache_bytes(self) -> int | None:
         """Memory of the cache, where the library tells it."""
         return None
 
 
-class Tokcy(Library):
+class Saver(Library):
+    """A library with a saved form of its own, which its class loads as it does a model file."""
+
+    #: File name of the saved form.
+    saved_as: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def save(cls, model: Path, path: Path) -> None:
+        """Write the saved form of a model file."""
+
+
+class Tokcy(Saver):
     package = "tokcy"
     splits_texts = True
     saved_as = "tokenizer.tokcy"
@@ -75,7 +85,7 @@ class Tokcy(Library):
 
         self.tokenizer = Tokenizer.from_file(model)
         if self.tokenizer.fallback_reason:
-            raise NotImplementedError(self.tokenizer.fallback_reason)
+            raise UnsuitedModelError(self.tokenizer.fallback_reason)
 
     @classmethod
     def save(cls, model: Path, path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.library import Ids, Library
+from bench.library import Ids, Library, Saver, UnsuitedModelError
 
 
 class Tokenizers(Library):
@@ -88,7 +88,7 @@ class Tiktoken(Library):
             if part["type"] == "Split"
         ]
         if content["model"]["type"] != "BPE" or len(splits) != 1:
-            raise NotImplementedError("not a BPE model with one split pattern")
+            raise UnsuitedModelError("not a BPE model with one split pattern")
         added = {token["content"]: token["id"] for token in content["added_tokens"]}
         byte_of = {character: byte for byte, character in enumerate(_byte_characters())}
         self.encoding = tiktoken.Encoding(
@@ -156,7 +156,7 @@ class Fastokens(Library):
         return text
 
 
-class Snaptokens(Fastokens):
+class Snaptokens(Fastokens, Saver):
     """A fork of fastokens, with the same methods."""
 
     package = "snaptokens"

@@ -79,7 +79,8 @@ def _figure(entry: dict[str, Any], seconds: bool) -> Row:
 def _failure(name: str, parameter: str | None, reason: str | None) -> Row:
     problem = (reason or "failed").partition(": ")
     # "AssertionError: other ids" needs no more than the message, "PanicException" itself tells.
-    said = problem[2] if problem[0] in ("AssertionError", "NotImplementedError") else reason
+    kind = problem[0].rpartition(".")[2]
+    said = problem[2] if kind in ("AssertionError", "UnsuitedModelError") else reason
     return {"name": name, "text": parameter or "", "problem": (said or "failed")[:150]}
 
 

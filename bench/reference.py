@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.crafted import crafted_texts
 from bench.libraries import LIBRARIES
-from bench.library import Ids
+from bench.library import Ids, Saver
 from bench.measure import digest, digest_text
 from bench.texts import SOME, Pieces
 
@@ -53,5 +53,5 @@ def save_forms(model: Path, libraries: list[str], folder: Path) -> None:
     """Write the saved form of each library that has one."""
     for name in libraries:
         library = LIBRARIES[name]
-        if library.saved_as is not None:
+        if issubclass(library, Saver):
             library.save(model, folder / library.saved_as)

@@ -49,7 +49,7 @@ from tokcy._merging cimport merge_piece
 from tokcy._platform cimport tk_prefetch
 from tokcy._seeds cimport Seeds
 from tokcy._status cimport raise_status
-from tokcy._pretok cimport tk_find_simd
+from tokcy._pretok cimport simd_ops
 from tokcy._vocab cimport Vocabulary
 
 from tokcy._pretok import SIMD
@@ -83,9 +83,7 @@ cdef class Bpe:
         cdef bytes variant = simd.encode()
         if vocabulary.max_id >> ID_BITS:
             raise ValueError(f"token id {vocabulary.max_id} is not below 2**{ID_BITS}")
-        self.simd = tk_find_simd(variant)
-        if self.simd == NULL:
-            raise ValueError(f"no SIMD variant {simd!r} on this processor")
+        self.simd = simd_ops(simd)
         self.line_ops = tk_find_line_ops(variant)
         self.vocabulary = vocabulary
         self.ignore_merges = ignore_merges

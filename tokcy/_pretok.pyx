@@ -621,10 +621,7 @@ cdef class PreTokenizer:
     """
 
     def __cinit__(self, stages, *, simd=None, use_transducer=True, fuse=True):
-        cdef bytes variant = (SIMD if simd is None else simd).encode()
-        cdef const tk_simd_ops* ops = tk_find_simd(variant)
-        if ops == NULL:
-            raise ValueError(f"no SIMD variant {simd!r} on this processor")
+        cdef const tk_simd_ops* ops = simd_ops(SIMD if simd is None else simd)
         self._tables = tuple(stages)
         self._passes = list(self._tables)
         if use_transducer and fuse:

@@ -9,7 +9,12 @@ doubles the memory of a server's texts. This one releases the GIL and leaves not
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc
 
-from tokcy._transcode cimport TK_TRANSCODE_SLACK, tk_find_transcode, tk_transcode_ops
+from tokcy._transcode cimport (
+    TK_TRANSCODE_SLACK,
+    tk_find_transcode,
+    tk_transcode_ops,
+    transcode_by,
+)
 
 from tokcy._pretok import SIMD as _simd
 from tokcy.errors import EncodeTypeError
@@ -80,12 +85,8 @@ def utf8(text, str simd=None) -> bytes:
         EncodeTypeError: as `source_open`.
         ValueError: the processor lacks the variant.
     """
-    cdef const tk_transcode_ops* found = best
+    cdef const tk_transcode_ops* found = transcode_by(best, simd)
     cdef Source source
-    if simd is not None:
-        found = tk_find_transcode(simd.encode())
-    if simd is not None and found.name != simd.encode():
-        raise ValueError(f"no SIMD variant {simd!r} on this processor")
     open_by(found, text, &source)
     try:
         return source.bytes[:source.size]

@@ -14,3 +14,15 @@ cdef extern from "_transcode.h" nogil:
     const tk_transcode_ops* tk_find_transcode(const char* name)
     enum:
         TK_TRANSCODE_SLACK
+
+
+cdef inline const tk_transcode_ops* transcode_by(const tk_transcode_ops* usual,
+                                                 str simd) except NULL:
+    """The SIMD variant of that name, or the usual one for None; ValueError if it is not here."""
+    cdef const tk_transcode_ops* found
+    if simd is None:
+        return usual
+    found = tk_find_transcode(simd.encode())
+    if found.name != simd.encode():
+        raise ValueError(f"no SIMD variant {simd!r} on this processor")
+    return found
