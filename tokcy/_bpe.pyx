@@ -35,6 +35,7 @@ from tokcy._cache cimport (
     cache_is_full,
     cache_max_entries,
     cache_of_seeds,
+    cache_request,
     find_further,
     find_in_line,
     find_long,
@@ -284,6 +285,9 @@ cdef class Bpe:
             if self.merge_many == NULL:
                 counts[i] = <uint8_t>merge_piece(&self.merge_table.merges, unknown.pieces[i],
                                                  unknown.sizes[i], ids + LANE * i)
+            cache_request(cache, unknown.pieces[i], unknown.sizes[i], counts[i],
+                          unknown.parts[i])
+        for i in range(unknown.n):
             cache_add(cache, unknown.pieces[i], unknown.sizes[i], ids + LANE * i, counts[i],
                       unknown.parts[i], False)
         for i in range(unknown.n_holes):

@@ -71,6 +71,8 @@ cdef bint cache_seed_many(Cache* cache, const uint8_t* arena, const uint32_t* of
                           const uint32_t* ids, const uint8_t* wanted, size_t n) noexcept nogil
 cdef bint cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                     size_t n_ids, bint part, bint seed) noexcept nogil
+cdef void cache_request(const Cache* cache, const uint8_t* piece, size_t size, size_t n_ids,
+                        bint part) noexcept nogil
 cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,
                            uint32_t token) noexcept nogil
 

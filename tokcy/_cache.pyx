@@ -140,6 +140,13 @@ cdef bint cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint3
             and _add_short(cache, piece, size, ids, 0, <uint32_t>COUNT_LONG << COUNT_SHIFT | mark))
 
 
+cdef void cache_request(const Cache* cache, const uint8_t* piece, size_t size, size_t n_ids,
+                        bint part) noexcept nogil:
+    """Ask for the memory that cache_add will need, but the line, which was asked for before."""
+    if size > SHORT_BYTES or part or n_ids > SHORT_IDS:
+        tk_prefetch(cache.longs + long_slot(cache, hash_long(piece, size, part)))
+
+
 cdef bint cache_seed_many(Cache* cache, const uint8_t* arena, const uint32_t* offsets,
                           const uint32_t* ids, const uint8_t* wanted, size_t n) noexcept nogil:
     """Add those of n distinct pieces that are wanted, one id for each; whether all had room.
