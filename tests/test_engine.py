@@ -81,6 +81,7 @@ def test_threads_and_units_change_nothing(
     expected = engine_of(plan).encode(text, special, added, 1)
     for engine in engines:
         assert np.array_equal(engine.encode(text, special, added, threads), expected)
+        assert engine.encode_to_list(text, special, added, threads) == expected.tolist()
         assert engine.count(text, special, added, threads) == len(expected)
         assert np.array_equal(engine.encode(text, special, added, 1), expected)
 

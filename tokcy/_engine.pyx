@@ -14,6 +14,7 @@ signals, so that Ctrl-C stops a long call.
 
 cimport cython
 cimport numpy as cnp
+from cpython.list cimport PyList_New
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
@@ -35,6 +36,7 @@ from tokcy._job cimport (
     job_place_windows,
     job_plan,
 )
+from tokcy._lists cimport fill_list
 from tokcy._locate cimport locate, to_characters
 from tokcy._platform cimport tk_cas64, tk_store_release64
 from tokcy._prepare cimport Prepared, Preparer, Span, prepared_init, release
@@ -55,6 +57,12 @@ cdef enum:
     BLOCK_BYTES = 4 << 20           # work per thread between two looks for signals
     LONG_TEXT_BYTES = 1 << 20       # in a batch: long enough to be shared by all threads
     TEXTS_WITH_GIL = 1024           # strings of a batch between two chances for other threads
+
+
+cdef enum Form:             # of the ids of one text
+    ARRAY
+    LIST
+    COUNT
 
 
 cdef struct Group:          # consecutive texts of a batch that one thread encodes
@@ -118,7 +126,7 @@ cdef class Engine:
             text: any str without lone surrogates.
             special: put the post-processor's ids around it.
             added: recognise added tokens in it.
-            num_threads: at most so many; None for the process's setting.
+            num_threads: at most so many threads; None for the process's setting.
 
         Returns:
             uint32[n].
@@ -126,12 +134,20 @@ cdef class Engine:
         Raises:
             EncodeTypeError: not a str, or not expressible in UTF-8.
         """
+        return self._encode(text, special, added, num_threads, ARRAY)
+
+    def encode_to_list(self, text, bint special, bint added, num_threads=None):
+        """What `encode` gives as a list of Python integers, made without an array."""
+        return self._encode(text, special, added, num_threads, LIST)
+
+    def count(self, text, bint special, bint added, num_threads=None):
+        """How many ids `encode` would give."""
+        return self._encode(text, special, added, num_threads, COUNT)
+
+    cdef object _encode(self, text, bint special, bint added, num_threads, Form form):
         cdef Source source
         cdef Job job
         cdef Tally tally
-        cdef size_t n, before = self.prefix.size if special else 0
-        cdef cnp.ndarray ids
-        cdef uint32_t* out
         cdef Cache* cache
         source_open(text, &source)
         cache = self.model.acquire_cache()
@@ -139,38 +155,41 @@ cdef class Engine:
         memset(&tally, 0, sizeof(Tally))
         try:
             raise_status(self._run(&source, added, num_threads, cache, &job, &tally))
-            n = job_n_ids(&job)
-            ids = _empty(before + n + (self.suffix.size if special else 0))
-            out = <uint32_t*>cnp.PyArray_DATA(ids)
-            if source.size < SHORT_TEXT_BYTES:
-                job_gather(&job, 0, job.n_units, out + before)
-            else:
-                with nogil:
-                    job_gather(&job, 0, job.n_units, out + before)
-            if special:
-                memcpy(out, self.prefix.data, 4 * before)
-                memcpy(out + before + n, self.suffix.data, 4 * self.suffix.size)
-            return ids
+            if form == COUNT:
+                return job_n_ids(&job) + (self.prefix.size + self.suffix.size if special else 0)
+            return self._list(&job, special) if form == LIST else self._array(&job, special)
         finally:
             _dispose(&job, &source)
             self.model.release_cache(cache, &tally)
 
-    def count(self, text, bint special, bint added, num_threads=None):
-        """How many ids `encode` would give, without making the array."""
-        cdef Source source
-        cdef Job job
-        cdef Tally tally
-        cdef Cache* cache
-        source_open(text, &source)
-        cache = self.model.acquire_cache()
-        job_init(&job)
-        memset(&tally, 0, sizeof(Tally))
-        try:
-            raise_status(self._run(&source, added, num_threads, cache, &job, &tally))
-            return job_n_ids(&job) + (self.prefix.size + self.suffix.size if special else 0)
-        finally:
-            _dispose(&job, &source)
-            self.model.release_cache(cache, &tally)
+    cdef cnp.ndarray _array(self, const Job* job, bint special):
+        """The ids of an encoded text, uint32[n]."""
+        cdef size_t n = job_n_ids(job), before = self.prefix.size if special else 0
+        cdef cnp.ndarray ids = _empty(before + n + (self.suffix.size if special else 0))
+        cdef uint32_t* out = <uint32_t*>cnp.PyArray_DATA(ids)
+        if job.prepared.size < SHORT_TEXT_BYTES:
+            job_gather(job, 0, job.n_units, out + before)
+        else:
+            with nogil:
+                job_gather(job, 0, job.n_units, out + before)
+        if special:
+            memcpy(out, self.prefix.data, 4 * before)
+            memcpy(out + before + n, self.suffix.data, 4 * self.suffix.size)
+        return ids
+
+    cdef list _list(self, const Job* job, bint special):
+        """The ids of an encoded text, list[int]."""
+        cdef size_t n = job_n_ids(job), at = 0, u
+        cdef const Unit* unit
+        cdef list ids = PyList_New(n + (self.prefix.size + self.suffix.size if special else 0))
+        if special:
+            at += fill_list(ids, at, self.prefix.data, self.prefix.size)
+        for u in range(job.n_units):
+            unit = job.units + u
+            at += fill_list(ids, at, job.ids + unit.out, unit.n_ids)
+        if special:
+            fill_list(ids, at, self.suffix.data, self.suffix.size)
+        return ids
 
     cdef int _run(self, const Source* source, bint added, num_threads, Cache* cache, Job* job,
                   Tally* tally) except? -3:
