@@ -10,11 +10,12 @@ bytes to pay. Nothing is seen across the border of two texts, as each starts a s
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from tokcy._added cimport spans_push
 from tokcy._bitmap cimport bitmap_words, next_set, set_bit
+from tokcy._platform cimport tk_alloc_large
 from tokcy._prepare cimport Span, release
 
 cdef enum:
@@ -70,7 +71,7 @@ cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil:
                                + most_ids * sizeof(uint32_t))
     cdef uint8_t* block = <uint8_t*>job.few
     if block_bytes > sizeof(job.few):
-        block = <uint8_t*>malloc(block_bytes)
+        block = <uint8_t*>tk_alloc_large(block_bytes)
     if block == NULL:
         return OUT_OF_MEMORY
     memset(block, 0, bitmap_bytes)
