@@ -2,9 +2,9 @@
 """Text → ids: the way of one prompt through the compiled rooms, over the cores.
 
 One text is prepared (added tokens, normalization), its pieces are found, and the pieces are
-encoded, unit by unit: a unit is some tens of kilobytes of consecutive spans. Each unit writes
-its ids into its own window of one scratch buffer (a piece never becomes more ids than it has
-bytes), so units need no agreement; at the end the windows are copied into one NumPy array.
+encoded, unit by unit: a unit is some tens of kilobytes of consecutive spans. The ids of a long text
+are written into the memory of the NumPy array that is returned, which has room for an id for each
+byte (a piece never becomes more) and is cut to size in the end.
 The short texts of a batch are joined and go the same way as one text, each a unit.
 
 The GIL is released throughout, but for a short text, which would take longer, and for what is done
@@ -15,9 +15,10 @@ signals, so that Ctrl-C stops a long call.
 cimport cython
 cimport numpy as cnp
 from cpython.list cimport PyList_New
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from tokcy._bpe cimport Bpe, Tally
@@ -29,12 +30,12 @@ from tokcy._job cimport (
     ids_append,
     ids_reserve,
     job_free,
-    job_gather,
     job_init,
     job_join,
-    job_n_ids,
-    job_place_windows,
+    job_open_slots,
+    job_place,
     job_plan,
+    job_take_slot,
 )
 from tokcy._lists cimport fill_list
 from tokcy._locate cimport locate, to_characters
@@ -152,54 +153,52 @@ cdef class Engine:
         source_open(text, &source)
         cache = self.model.acquire_cache()
         job_init(&job)
+        if form == ARRAY and special:
+            job.before, job.after = self.prefix.size, self.suffix.size
         memset(&tally, 0, sizeof(Tally))
         try:
             raise_status(self._run(&source, added, num_threads, cache, &job, &tally))
             if form == COUNT:
-                return job_n_ids(&job) + (self.prefix.size + self.suffix.size if special else 0)
+                return job.n_ids + (self.prefix.size + self.suffix.size if special else 0)
             return self._list(&job, special) if form == LIST else self._array(&job, special)
         finally:
             _dispose(&job, &source)
             self.model.release_cache(cache, &tally)
-
-    cdef cnp.ndarray _array(self, const Job* job, bint special):
-        """The ids of an encoded text, uint32[n]."""
-        cdef size_t n = job_n_ids(job), before = self.prefix.size if special else 0
-        cdef cnp.ndarray ids = _empty(before + n + (self.suffix.size if special else 0))
-        cdef uint32_t* out = <uint32_t*>cnp.PyArray_DATA(ids)
-        if job.prepared.size < SHORT_TEXT_BYTES:
-            job_gather(job, 0, job.n_units, out + before)
-        else:
-            with nogil:
-                job_gather(job, 0, job.n_units, out + before)
-        if special:
-            memcpy(out, self.prefix.data, 4 * before)
-            memcpy(out + before + n, self.suffix.data, 4 * self.suffix.size)
-        return ids
-
-    cdef list _list(self, const Job* job, bint special):
-        """The ids of an encoded text, list[int]."""
-        cdef size_t n = job_n_ids(job), at = 0, u
-        cdef const Unit* unit
-        cdef list ids = PyList_New(n + (self.prefix.size + self.suffix.size if special else 0))
-        if special:
-            at += fill_list(ids, at, self.prefix.data, self.prefix.size)
-        for u in range(job.n_units):
-            unit = job.units + u
-            at += fill_list(ids, at, job.ids + unit.out, unit.n_ids)
-        if special:
-            fill_list(ids, at, self.suffix.data, self.suffix.size)
-        return ids
 
     cdef int _run(self, const Source* source, bint added, num_threads, Cache* cache, Job* job,
                   Tally* tally) except? -3:
         """Take one text through the rooms, the GIL released unless it is short; a status."""
         cdef int threads = self._threads_for(source.size, num_threads), status
         if source.size < SHORT_TEXT_BYTES:
-            return self._encode_text(cache, source, added, threads, True, job, tally)
+            return self._encode_text(cache, source, added, threads, job, tally)
         with nogil:
-            status = self._encode_text(cache, source, added, threads, True, job, tally)
+            status = self._encode_text(cache, source, added, threads, job, tally)
         return status
+
+    cdef cnp.ndarray _array(self, Job* job, bint special):
+        """The ids of an encoded text, uint32[n]."""
+        cdef size_t n = job.before + job.n_ids + job.after
+        cdef uint32_t* out
+        cdef cnp.ndarray ids
+        if job.room == NULL:
+            ids = _empty(n)
+            memcpy(<uint32_t*>cnp.PyArray_DATA(ids) + job.before, job.ids, 4 * job.n_ids)
+        else:
+            ids = _array_of(&job.room, n)
+        out = <uint32_t*>cnp.PyArray_DATA(ids)
+        memcpy(out, self.prefix.data, 4 * job.before)
+        memcpy(out + job.before + job.n_ids, self.suffix.data, 4 * job.after)
+        return ids
+
+    cdef list _list(self, const Job* job, bint special):
+        """The ids of an encoded text, list[int]."""
+        cdef size_t before = self.prefix.size if special else 0
+        cdef size_t after = self.suffix.size if special else 0
+        cdef list ids = PyList_New(before + job.n_ids + after)
+        fill_list(ids, 0, self.prefix.data, before)
+        fill_list(ids, before, job.ids, job.n_ids)
+        fill_list(ids, before + job.n_ids, self.suffix.data, after)
+        return ids
 
     cdef int _threads_for(self, size_t size, num_threads) except -1:
         """Threads that pay for so many bytes; the setting is asked only where it can matter."""
@@ -210,27 +209,26 @@ cdef class Engine:
         return min(<size_t>resolve_num_threads(num_threads), size // self.bytes_per_thread)
 
     cdef int _encode_text(self, Cache* cache, const Source* source, bint added, int threads,
-                          bint interruptible, Job* job, Tally* tally) noexcept nogil:
-        cdef bint parallel = threads > 1 and tk_cas64(&parallel_calls, 0, 1)
-        cdef int status
-        if not parallel:
-            threads = 1
-        status = self.preparer.prepare(source.bytes, source.size, added, False, &job.prepared)
+                          Job* job, Tally* tally) noexcept nogil:
+        cdef int status = self.preparer.prepare(source.bytes, source.size, added, False,
+                                                &job.prepared)
         if status == 0:
-            status = self._encode_job(cache, job, self.unit_bytes if parallel
-                                      else SERIAL_UNIT_BYTES, threads, interruptible, tally)
-        if parallel:
-            tk_store_release64(&parallel_calls, 0)
+            status = self._encode_job(cache, job, threads, True, tally)
         return status
 
-    cdef int _encode_job(self, Cache* cache, Job* job, size_t unit_bytes, int threads,
-                         bint interruptible, Tally* tally) noexcept nogil:
-        """Encode what is prepared."""
-        cdef int status = job_plan(job, unit_bytes)
+    cdef int _encode_job(self, Cache* cache, Job* job, int threads, bint interruptible,
+                         Tally* tally) noexcept nogil:
+        """Encode what is prepared, on so many threads if no other call has several."""
+        cdef bint parallel = threads > 1 and tk_cas64(&parallel_calls, 0, 1)
+        cdef int status = job_plan(job, self.unit_bytes if parallel else SERIAL_UNIT_BYTES)
+        if not parallel:
+            threads = 1
         if status == 0:
             status = self._find_pieces(job, threads)
         if status == 0:
             status = self._encode_units(cache, job, threads, interruptible, tally)
+        if parallel:
+            tk_store_release64(&parallel_calls, 0)
         return status
 
     cdef int _find_pieces(self, Job* job, int threads) noexcept nogil:
@@ -246,32 +244,41 @@ cdef class Engine:
     cdef int _encode_units(self, Cache* cache, Job* job, int threads, bint interruptible,
                            Tally* tally) noexcept nogil:
         cdef Py_ssize_t first = 0, last, n = job.n_units, u
-        cdef Py_ssize_t block = BLOCK_BYTES // (self.unit_bytes if threads > 1
-                                                else SERIAL_UNIT_BYTES) + 1
-        cdef int status = 0
-        job_place_windows(job)
-        while first < n:
-            last = min(first + block * threads, n)
+        cdef Py_ssize_t block = threads * (BLOCK_BYTES // (self.unit_bytes if threads > 1
+                                                           else SERIAL_UNIT_BYTES) + 1)
+        cdef int status = job_open_slots(job, min(block, n)) if threads > 1 else 0
+        while first < n and status == 0:
+            last = min(first + block, n)
             if threads > 1:
                 for u in prange(first, last, schedule="dynamic", num_threads=threads):
-                    self._encode_unit(cache, job, job.units + u)
+                    self._encode_apart(cache, job, job.units + u)
+                job_place(job)
             else:
                 for u in range(first, last):
-                    self._encode_unit(cache, job, job.units + u)
+                    self._encode_unit(cache, job, job.units + u, job.ids + job.n_ids)
+                    job.n_ids += job.units[u].n_ids
             first = last
             if interruptible and first < n:
                 status = check_signals()
-                if status:
-                    return status
-        for u in range(n):
+        for u in range(first):
             tally.pieces += job.units[u].tally.pieces
             tally.misses += job.units[u].tally.misses
             if job.units[u].status:
                 status = job.units[u].status
         return status
 
-    cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit) noexcept nogil:
-        cdef uint32_t* out = job.ids + unit.out
+    cdef void _encode_apart(self, Cache* cache, Job* job, Unit* unit) noexcept nogil:
+        """Encode a unit while other threads encode others."""
+        unit.slot = job_take_slot(job, unit)
+        if unit.slot == NULL:
+            unit.status = OUT_OF_MEMORY
+        else:
+            self._encode_unit(cache, job, unit, unit.slot.ids)
+        tk_store_release64(&unit.done, 1)
+        job_place(job)
+
+    cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit,
+                           uint32_t* out) noexcept nogil:
         cdef const Span* span
         cdef size_t s, begin, end, n = 0, written = 0
         for s in range(unit.first_span, unit.end_span):
@@ -385,7 +392,7 @@ cdef class Engine:
         """Encode the one text of a group by all threads."""
         cdef Job job
         job_init(&job)
-        group.status = self._encode_text(cache, sources + group.first, added, threads, True, &job,
+        group.status = self._encode_text(cache, sources + group.first, added, threads, &job,
                                          &group.tally)
         if group.status == 0:
             group.status = self._take_ids(&job, group, special, counts)
@@ -411,7 +418,7 @@ cdef class Engine:
                 status = job_join(&job, &prepared)
         release(&prepared)
         if status == 0:
-            status = self._encode_job(cache, &job, SERIAL_UNIT_BYTES, 1, False, &group.tally)
+            status = self._encode_job(cache, &job, 1, False, &group.tally)
         if status == 0:
             status = self._take_ids(&job, group, special, counts)
         job_free(&job)
@@ -421,22 +428,21 @@ cdef class Engine:
                        int64_t* counts) noexcept nogil:
         """Copy the ids of all texts of a group, and what goes around each; a status."""
         cdef Ids* ids = &group.ids
-        cdef size_t n_texts = group.last - group.first, t, n
-        cdef int status = ids_reserve(ids, job_n_ids(job)
+        cdef size_t n_texts = group.last - group.first, t, n, at = 0
+        cdef int status = ids_reserve(ids, job.n_ids
                                       + n_texts * (self.prefix.size + self.suffix.size))
         if status:
             return status
         for t in range(n_texts):
-            n = ids.size
+            n = job.units[t].n_ids if job.n_texts else job.n_ids
+            counts[group.first + t] = n
             if special:
-                ids_append(ids, &self.prefix)
-            if job.n_texts:
-                ids.size += job_gather(job, t, t + 1, ids.data + ids.size)
-            else:
-                ids.size += job_gather(job, 0, job.n_units, ids.data + ids.size)
+                ids_append(ids, self.prefix.data, self.prefix.size)
+                counts[group.first + t] += self.prefix.size + self.suffix.size
+            ids_append(ids, job.ids + at, n)
             if special:
-                ids_append(ids, &self.suffix)
-            counts[group.first + t] = ids.size - n
+                ids_append(ids, self.suffix.data, self.suffix.size)
+            at += n
         return 0
 
     # ----------------------------------------------------------------- offsets
@@ -468,18 +474,18 @@ cdef class Engine:
             with nogil:
                 status = self._encode_with_alignment(cache, &source, added, &job, &tally)
             raise_status(status)
-            ids = _empty(job_n_ids(&job))
+            ids = _empty(job.n_ids)
             offsets = np.empty((len(ids), 2), dtype=np.int64)
             is_added = np.zeros(len(ids), dtype=np.bool_)
             id_data = <uint32_t*>cnp.PyArray_DATA(ids)
             offset_data = <int64_t*>cnp.PyArray_DATA(offsets)
             added_data = <uint8_t*>cnp.PyArray_DATA(is_added)
             with nogil:
-                job_gather(&job, 0, job.n_units, id_data)
+                memcpy(id_data, job.ids, 4 * job.n_ids)
                 locate(self.model.vocabulary, self.model.ignore_merges, &job, id_data,
                        offset_data, added_data)
                 if source.owned != NULL:        # not ASCII
-                    to_characters(source.bytes, offset_data, job_n_ids(&job))
+                    to_characters(source.bytes, offset_data, job.n_ids)
             return ids, offsets, is_added
         finally:
             _dispose(&job, &source)
@@ -490,7 +496,7 @@ cdef class Engine:
         cdef int status = self.preparer.prepare(source.bytes, source.size, added, True,
                                                 &job.prepared)
         if status == 0:
-            status = self._encode_job(cache, job, SERIAL_UNIT_BYTES, 1, True, tally)
+            status = self._encode_job(cache, job, 1, True, tally)
         return status
 
 
@@ -521,6 +527,23 @@ cdef void _dispose(Job* job, Source* source) noexcept:
 cdef cnp.ndarray _empty(size_t n, int dtype=cnp.NPY_UINT32):
     cdef cnp.npy_intp length = n
     return cnp.PyArray_EMPTY(1, &length, dtype, 0)
+
+
+cdef cnp.ndarray _array_of(uint32_t** ids, size_t n):
+    """An array that owns what is taken from `ids`, cut to n."""
+    cdef cnp.npy_intp length = n
+    cdef uint32_t* data = <uint32_t*>realloc(ids[0], (n + (n == 0)) * sizeof(uint32_t))
+    ids[0] = data if data != NULL else ids[0]
+    owner = PyCapsule_New(ids[0], NULL, _free_ids)
+    data = ids[0]
+    ids[0] = NULL
+    array = cnp.PyArray_SimpleNewFromData(1, &length, cnp.NPY_UINT32, data)
+    cnp.set_array_base(array, owner)
+    return array
+
+
+cdef void _free_ids(object owner) noexcept:
+    free(PyCapsule_GetPointer(owner, NULL))
 
 
 cdef list _listed(texts):

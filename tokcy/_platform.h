@@ -133,12 +133,12 @@ static inline void *tk_alloc_table(size_t size) {
 
 /* For what one call needs, to be freed: small pages take 2 us each, a quarter of the time that a
  * text of 4 MB takes. */
-static inline void *tk_alloc_large(size_t size) {
-    return size < TK_HUGE / 2 ? malloc(size) : tk_alloc_huge(size);
+static inline void *tk_alloc_large(size_t size, size_t used) {
+    return used < TK_HUGE / 4 ? malloc(size) : tk_alloc_huge(size);
 }
 #else
 static inline void *tk_alloc_table(size_t size) { return calloc(1, size); }
-static inline void *tk_alloc_large(size_t size) { return malloc(size); }
+static inline void *tk_alloc_large(size_t size, size_t used) { (void)used; return malloc(size); }
 #endif
 
 #endif /* TOKCY_PLATFORM_H */
