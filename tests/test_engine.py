@@ -176,6 +176,36 @@ def test_batch_of_long_and_short_texts(
         assert np.array_equal(batch[i], tok.encode(texts[i], num_threads=1))
 
 
+def test_the_array_of_a_long_text_owns_its_ids() -> None:
+    """Beyond 768 KB ids are written where the array has them."""
+    model = synthetic.trained_model()
+    engine, oracle = engine_of(planned(model)), synthetic.load(model)
+    text = "".join(synthetic.SENTENCES)
+    text *= 800_000 // len(text) + 1
+    plain = oracle.encode(text).ids
+    for special, expected in ((False, plain), (True, [1, 2, *plain, 3])):
+        for threads in (1, 2, 3):
+            ids = engine.encode(text, special, True, threads)
+            assert ids.tolist() == expected
+            assert ids.dtype == np.uint32
+            assert ids.flags.carray
+            part = ids[-3:]
+            del ids
+            assert part.tolist() == expected[-3:]
+            assert engine.encode_to_list(text, special, True, threads) == expected
+            assert engine.count(text, special, True, threads) == len(expected)
+
+
+def test_ids_wait_for_those_before_them(plan: NativePlan) -> None:
+    """The first of many units takes longer than all others."""
+    text = "ab" * 50_000 + " one two" * 2000 + "<s>" * 500 + " " + "e" * 3000
+    expected = engine_of(plan).encode(text, True, True, 1)
+    engine = engine_of(plan, unit_bytes=64, bytes_per_thread=64)
+    for threads in (2, 3, 5):
+        for _ in range(3):
+            assert np.array_equal(engine.encode(text, True, True, threads), expected)
+
+
 def test_empty_batch_and_iterables(plan: NativePlan) -> None:
     engine = engine_of(plan)
     values, offsets = engine.encode_batch([], True, True)

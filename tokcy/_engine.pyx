@@ -2,9 +2,9 @@
 """Text → ids: the way of one prompt through the compiled rooms, over the cores.
 
 One text is prepared (added tokens, normalization), its pieces are found, and the pieces are
-encoded, unit by unit: a unit is some tens of kilobytes of consecutive spans. The ids of a long text
-are written into the memory of the NumPy array that is returned, which has room for an id for each
-byte (a piece never becomes more) and is cut to size in the end.
+encoded, unit by unit: a unit is some tens of kilobytes of consecutive spans. The ids of a long
+text are written to memory that has room for an id for each byte (a piece never becomes more), and
+that the NumPy array takes over, cut to size.
 The short texts of a batch are joined and go the same way as one text, each a unit.
 
 The GIL is released throughout, but for a short text, which would take longer, and for what is done
@@ -180,12 +180,17 @@ cdef class Engine:
         cdef size_t n = job.before + job.n_ids + job.after
         cdef uint32_t* out
         cdef cnp.ndarray ids
-        if job.room == NULL:
-            ids = _empty(n)
-            memcpy(<uint32_t*>cnp.PyArray_DATA(ids) + job.before, job.ids, 4 * job.n_ids)
-        else:
+        if job.room != NULL:
             ids = _array_of(&job.room, n)
-        out = <uint32_t*>cnp.PyArray_DATA(ids)
+            out = <uint32_t*>cnp.PyArray_DATA(ids)
+        else:
+            ids = _empty(n)
+            out = <uint32_t*>cnp.PyArray_DATA(ids)
+            if n < SHORT_TEXT_BYTES:
+                memcpy(out + job.before, job.ids, 4 * job.n_ids)
+            else:
+                with nogil:
+                    memcpy(out + job.before, job.ids, 4 * job.n_ids)
         memcpy(out, self.prefix.data, 4 * job.before)
         memcpy(out + job.before + job.n_ids, self.suffix.data, 4 * job.after)
         return ids
@@ -530,12 +535,14 @@ cdef cnp.ndarray _empty(size_t n, int dtype=cnp.NPY_UINT32):
 
 
 cdef cnp.ndarray _array_of(uint32_t** ids, size_t n):
-    """An array that owns what is taken from `ids`, cut to n."""
+    """An array that takes over the memory at `ids[0]`, of which the first n are ids."""
     cdef cnp.npy_intp length = n
-    cdef uint32_t* data = <uint32_t*>realloc(ids[0], (n + (n == 0)) * sizeof(uint32_t))
-    ids[0] = data if data != NULL else ids[0]
-    owner = PyCapsule_New(ids[0], NULL, _free_ids)
+    cdef void* data = realloc(ids[0], max(length, 1) * sizeof(uint32_t))
+    cdef cnp.ndarray array
+    if data != NULL:        # else it stays as long as it was
+        ids[0] = <uint32_t*>data
     data = ids[0]
+    owner = PyCapsule_New(data, NULL, _free_ids)
     ids[0] = NULL
     array = cnp.PyArray_SimpleNewFromData(1, &length, cnp.NPY_UINT32, data)
     cnp.set_array_base(array, owner)
