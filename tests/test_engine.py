@@ -194,6 +194,9 @@ def test_the_array_of_a_long_text_owns_its_ids() -> None:
             assert part.tolist() == expected[-3:]
             assert engine.encode_to_list(text, special, True, threads) == expected
             assert engine.count(text, special, True, threads) == len(expected)
+            values, offsets = engine.encode_batch(["", text, "a", text], special, True, threads)
+            assert values[offsets[1] : offsets[2]].tolist() == expected
+            assert values[offsets[3] :].tolist() == expected
 
 
 def test_ids_wait_for_those_before_them(plan: NativePlan) -> None:

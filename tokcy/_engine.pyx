@@ -70,6 +70,7 @@ cdef struct Group:          # consecutive texts of a batch that one thread encod
     size_t first
     size_t last             # exclusive
     Ids ids
+    size_t begin            # of its ids among all
     int status
     Tally tally
 
@@ -191,9 +192,13 @@ cdef class Engine:
             else:
                 with nogil:
                     memcpy(out + job.before, job.ids, 4 * job.n_ids)
+        self._surround(job, out)
+        return ids
+
+    cdef void _surround(self, const Job* job, uint32_t* out) noexcept nogil:
+        """Write the post-processor's ids before and behind those of the text."""
         memcpy(out, self.prefix.data, 4 * job.before)
         memcpy(out + job.before + job.n_ids, self.suffix.data, 4 * job.after)
-        return ids
 
     cdef list _list(self, const Job* job, bint special):
         """The ids of an encoded text, list[int]."""
@@ -335,7 +340,7 @@ cdef class Engine:
             values = _empty(ends[n_texts])
             out = <uint32_t*>cnp.PyArray_DATA(values)
             with nogil:
-                _gather_groups(groups, n_groups, out)
+                _gather_groups(groups, n_groups, out, threads)
             return values, offsets
         finally:
             with nogil:
@@ -397,9 +402,17 @@ cdef class Engine:
         """Encode the one text of a group by all threads."""
         cdef Job job
         job_init(&job)
+        if special:
+            job.before, job.after = self.prefix.size, self.suffix.size
         group.status = self._encode_text(cache, sources + group.first, added, threads, &job,
                                          &group.tally)
-        if group.status == 0:
+        if group.status == 0 and job.room != NULL:
+            self._surround(&job, job.room)
+            group.ids.data = job.room
+            group.ids.size = job.before + job.n_ids + job.after
+            counts[group.first] = group.ids.size
+            job.room = NULL
+        elif group.status == 0:
             group.status = self._take_ids(&job, group, special, counts)
         job_free(&job)
 
@@ -598,8 +611,23 @@ cdef inline bint _is_long(const Group* group, const Source* sources) noexcept no
     return sources[group.first].size >= LONG_TEXT_BYTES
 
 
-cdef void _gather_groups(const Group* groups, size_t n_groups, uint32_t* out) noexcept nogil:
-    cdef size_t g
+cdef void _gather_groups(Group* groups, size_t n_groups, uint32_t* out, int threads) noexcept nogil:
+    """Copy the ids of all groups behind each other, many by all threads, as all pages are new."""
+    cdef size_t n = 0, g
+    cdef Py_ssize_t i
+    cdef bint parallel
     for g in range(n_groups):
-        memcpy(out, groups[g].ids.data, groups[g].ids.size * sizeof(uint32_t))
-        out += groups[g].ids.size
+        groups[g].begin = n
+        n += groups[g].ids.size
+    parallel = threads > 1 and 4 * n >= LONG_TEXT_BYTES and tk_cas64(&parallel_calls, 0, 1)
+    if parallel:
+        for i in prange(<Py_ssize_t>n_groups, schedule="dynamic", num_threads=threads):
+            _copy_ids(groups + i, out)
+        tk_store_release64(&parallel_calls, 0)
+    else:
+        for g in range(n_groups):
+            _copy_ids(groups + g, out)
+
+
+cdef inline void _copy_ids(const Group* group, uint32_t* out) noexcept nogil:
+    memcpy(out + group.begin, group.ids.data, group.ids.size * sizeof(uint32_t))

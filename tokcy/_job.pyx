@@ -242,7 +242,6 @@ cdef void job_free(Job* job) noexcept nogil:
     free(job.room)
     free(job.text_ends)
     release(&job.prepared)
-    job_init(job)
 
 
 cdef int ids_reserve(Ids* ids, size_t more) noexcept nogil:
