@@ -94,6 +94,9 @@ class Tokcy(Saver):
     def encode(self, text: str) -> Ids:
         return self.tokenizer.encode(text, add_special_tokens=False)
 
+    def encode_list(self, text: str) -> list[int]:
+        return self.tokenizer.encode_to_list(text, add_special_tokens=False)
+
     def encode_batch(self, texts: list[str]) -> Any:
         return self.tokenizer.encode_batch(texts, add_special_tokens=False)
 

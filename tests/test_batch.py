@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 from typing import Any
 
@@ -37,6 +38,18 @@ def test_lists_of_spoilt_offsets() -> None:
         batch.offsets[:] = offsets
         with pytest.raises(ValueError, match="offsets"):
             batch.to_list()
+        assert gc.isenabled()
+
+
+def test_lists_leave_the_garbage_collector_as_it_was() -> None:
+    make([[1]]).to_list()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        make([[1]]).to_list()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 @given(ROWS)

@@ -81,6 +81,7 @@ def test_threads_and_units_change_nothing(
     expected = engine_of(plan).encode(text, special, added, 1)
     for engine in engines:
         assert np.array_equal(engine.encode(text, special, added, threads), expected)
+        assert engine.encode_to_list(text, special, added, threads) == expected.tolist()
         assert engine.count(text, special, added, threads) == len(expected)
         assert np.array_equal(engine.encode(text, special, added, 1), expected)
 
@@ -173,6 +174,39 @@ def test_batch_of_long_and_short_texts(
     assert len(batch) == len(texts)
     for i in (0, 1, 2, 3, 4, 5, 6, 3005):
         assert np.array_equal(batch[i], tok.encode(texts[i], num_threads=1))
+
+
+def test_the_array_of_a_long_text_owns_its_ids() -> None:
+    """Beyond 768 KB ids are written where the array has them."""
+    model = synthetic.trained_model()
+    engine, oracle = engine_of(planned(model)), synthetic.load(model)
+    text = "".join(synthetic.SENTENCES)
+    text *= 800_000 // len(text) + 1
+    plain = oracle.encode(text).ids
+    for special, expected in ((False, plain), (True, [1, 2, *plain, 3])):
+        for threads in (1, 2, 3):
+            ids = engine.encode(text, special, True, threads)
+            assert ids.tolist() == expected
+            assert ids.dtype == np.uint32
+            assert ids.flags.carray
+            part = ids[-3:]
+            del ids
+            assert part.tolist() == expected[-3:]
+            assert engine.encode_to_list(text, special, True, threads) == expected
+            assert engine.count(text, special, True, threads) == len(expected)
+            values, offsets = engine.encode_batch(["", text, "a", text], special, True, threads)
+            assert values[offsets[1] : offsets[2]].tolist() == expected
+            assert values[offsets[3] :].tolist() == expected
+
+
+def test_ids_wait_for_those_before_them(plan: NativePlan) -> None:
+    """The first of many units takes longer than all others."""
+    text = "ab" * 50_000 + " one two" * 2000 + "<s>" * 500 + " " + "e" * 3000
+    expected = engine_of(plan).encode(text, True, True, 1)
+    engine = engine_of(plan, unit_bytes=64, bytes_per_thread=64)
+    for threads in (2, 3, 5):
+        for _ in range(3):
+            assert np.array_equal(engine.encode(text, True, True, threads), expected)
 
 
 def test_empty_batch_and_iterables(plan: NativePlan) -> None:

@@ -86,6 +86,7 @@ def test_encode(texts: list[str], special: bool) -> None:
         ids = backend.encode(text, special, True, None)
         assert ids.dtype == np.uint32
         assert ids.tolist() == encoding.ids
+        assert backend.encode_to_list(text, special, True, 1) == encoding.ids
         assert backend.count(text, special, True, 1) == len(encoding.ids)
         ids, offsets = backend.encode_with_offsets(text, special, True)
         assert [ids.dtype, offsets.dtype] == [np.uint32, np.int64]
@@ -208,6 +209,7 @@ def test_model_that_makes_control_tokens_of_text() -> None:
     message = r"the model makes its control token '\[SEP\]' of plain text"
     for encode in (
         lambda: backend.encode("hello [SEP]", True, False, None),
+        lambda: backend.encode_to_list("hello [SEP]", True, False, None),
         lambda: backend.encode_batch(["hello", "[SEP]"], True, False, None),
         lambda: backend.encode_with_offsets("hello [SEP]", True, False),
     ):

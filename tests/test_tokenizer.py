@@ -89,6 +89,7 @@ def test_both_backends_equal_the_oracle(
         ids = subject.encode(text, add_special_tokens=special)
         assert ids.dtype == np.uint32
         assert ids.tolist() == expected.ids
+        assert subject.encode_to_list(text, add_special_tokens=special) == expected.ids
         assert subject.count(text, add_special_tokens=special) == len(ids)
         same, offsets = subject.encode_with_offsets(text, add_special_tokens=special)
         assert same.tolist() == expected.ids
@@ -113,6 +114,8 @@ def test_no_control_token_from_untrusted_text(
         ids = subject.encode(text, allow_special=False, add_special_tokens=False).tolist()
         assert control.isdisjoint(ids)
         assert ids == plain.encode(text).ids
+        options = {"allow_special": False, "add_special_tokens": False}
+        assert subject.encode_to_list(text, **options) == ids
         around = subject.encode(text, allow_special=False).tolist()
         assert around == [*subject.encode("").tolist()[:1], *ids, *subject.encode("").tolist()[1:]]
 
@@ -128,6 +131,7 @@ def test_control_token_that_the_model_makes_by_itself(ignore_merges: bool) -> No
         assert subject.encode("a b", allow_special=False).tolist()
         calls: list[Callable[..., Any]] = [
             subject.encode,
+            subject.encode_to_list,
             subject.count,
             subject.encode_with_offsets,
         ]
@@ -235,7 +239,13 @@ def test_str_subclasses(tok: Tokenizer) -> None:
 def test_no_text(subject: str, text: Any, request: pytest.FixtureRequest) -> None:
     chosen: Tokenizer = request.getfixturevalue(subject)
     name = type(text).__name__
-    for call in (chosen.encode, chosen.count, chosen.encode_with_offsets):
+    calls: list[Callable[..., Any]] = [
+        chosen.encode,
+        chosen.encode_to_list,
+        chosen.count,
+        chosen.encode_with_offsets,
+    ]
+    for call in calls:
         with pytest.raises(EncodeTypeError, match=f"text must be str, not {name}"):
             call(text)
     with pytest.raises(EncodeTypeError, match=rf"texts\[1\]: text must be str, not {name}"):
@@ -260,7 +270,7 @@ def test_lone_surrogates_and_bare_batches(subject: str, request: pytest.FixtureR
 @pytest.mark.parametrize("threads", [0, -3])
 def test_bad_thread_numbers(subject: str, threads: int, request: pytest.FixtureRequest) -> None:
     chosen: Tokenizer = request.getfixturevalue(subject)
-    calls: list[Callable[..., Any]] = [chosen.encode, chosen.count]
+    calls: list[Callable[..., Any]] = [chosen.encode, chosen.encode_to_list, chosen.count]
     batch_calls: list[Callable[..., Any]] = [chosen.encode_batch, chosen.count_batch]
     for text in ("short", "long " * 100_000):
         for call in (*calls, *batch_calls):
@@ -358,6 +368,7 @@ def test_flags_are_what_python_takes_for_true(
             assert chosen.encode(text, **given_flag).tolist() == expected
             assert chosen.encode_batch([text], **given_flag)[0].tolist() == expected
             assert chosen.encode_with_offsets(text, **given_flag)[0].tolist() == expected
+            assert chosen.encode_to_list(text, **given_flag) == expected
             assert chosen.count(text, **given_flag) == len(expected)
         decoded = chosen.decode(ids, skip_special_tokens=flag)
         assert decoded == tok.decode(ids, skip_special_tokens=bool(flag))

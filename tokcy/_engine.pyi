@@ -26,6 +26,9 @@ class Engine:
     def encode(
         self, text: str, special: bool, added: bool, num_threads: SupportsIndex | None = None
     ) -> NDArray[np.uint32]: ...
+    def encode_to_list(
+        self, text: str, special: bool, added: bool, num_threads: SupportsIndex | None = None
+    ) -> list[int]: ...
     def count(
         self, text: str, special: bool, added: bool, num_threads: SupportsIndex | None = None
     ) -> int: ...

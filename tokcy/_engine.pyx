@@ -2,9 +2,9 @@
 """Text → ids: the way of one prompt through the compiled rooms, over the cores.
 
 One text is prepared (added tokens, normalization), its pieces are found, and the pieces are
-encoded, unit by unit: a unit is some tens of kilobytes of consecutive spans. Each unit writes
-its ids into its own window of one scratch buffer (a piece never becomes more ids than it has
-bytes), so units need no agreement; at the end the windows are copied into one NumPy array.
+encoded, unit by unit: a unit is some tens of kilobytes of consecutive spans. The ids of a long
+text are written to memory that has room for an id for each byte (a piece never becomes more), and
+that the NumPy array takes over, cut to size.
 The short texts of a batch are joined and go the same way as one text, each a unit.
 
 The GIL is released throughout, but for a short text, which would take longer, and for what is done
@@ -14,9 +14,11 @@ signals, so that Ctrl-C stops a long call.
 
 cimport cython
 cimport numpy as cnp
+from cpython.list cimport PyList_New
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from tokcy._bpe cimport Bpe, Tally
@@ -28,13 +30,14 @@ from tokcy._job cimport (
     ids_append,
     ids_reserve,
     job_free,
-    job_gather,
     job_init,
     job_join,
-    job_n_ids,
-    job_place_windows,
+    job_open_slots,
+    job_place,
     job_plan,
+    job_take_slot,
 )
+from tokcy._lists cimport fill_list
 from tokcy._locate cimport locate, to_characters
 from tokcy._platform cimport tk_cas64, tk_store_release64
 from tokcy._prepare cimport Prepared, Preparer, Span, prepared_init, release
@@ -57,10 +60,17 @@ cdef enum:
     TEXTS_WITH_GIL = 1024           # strings of a batch between two chances for other threads
 
 
+cdef enum Form:             # of the ids of one text
+    ARRAY
+    LIST
+    COUNT
+
+
 cdef struct Group:          # consecutive texts of a batch that one thread encodes
     size_t first
     size_t last             # exclusive
     Ids ids
+    size_t begin            # of its ids among all
     int status
     Tally tally
 
@@ -118,7 +128,7 @@ cdef class Engine:
             text: any str without lone surrogates.
             special: put the post-processor's ids around it.
             added: recognise added tokens in it.
-            num_threads: at most so many; None for the process's setting.
+            num_threads: at most so many threads; None for the process's setting.
 
         Returns:
             uint32[n].
@@ -126,37 +136,17 @@ cdef class Engine:
         Raises:
             EncodeTypeError: not a str, or not expressible in UTF-8.
         """
-        cdef Source source
-        cdef Job job
-        cdef Tally tally
-        cdef size_t n, before = self.prefix.size if special else 0
-        cdef cnp.ndarray ids
-        cdef uint32_t* out
-        cdef Cache* cache
-        source_open(text, &source)
-        cache = self.model.acquire_cache()
-        job_init(&job)
-        memset(&tally, 0, sizeof(Tally))
-        try:
-            raise_status(self._run(&source, added, num_threads, cache, &job, &tally))
-            n = job_n_ids(&job)
-            ids = _empty(before + n + (self.suffix.size if special else 0))
-            out = <uint32_t*>cnp.PyArray_DATA(ids)
-            if source.size < SHORT_TEXT_BYTES:
-                job_gather(&job, 0, job.n_units, out + before)
-            else:
-                with nogil:
-                    job_gather(&job, 0, job.n_units, out + before)
-            if special:
-                memcpy(out, self.prefix.data, 4 * before)
-                memcpy(out + before + n, self.suffix.data, 4 * self.suffix.size)
-            return ids
-        finally:
-            _dispose(&job, &source)
-            self.model.release_cache(cache, &tally)
+        return self._encode(text, special, added, num_threads, ARRAY)
+
+    def encode_to_list(self, text, bint special, bint added, num_threads=None):
+        """What `encode` gives as a list of Python integers, made without an array."""
+        return self._encode(text, special, added, num_threads, LIST)
 
     def count(self, text, bint special, bint added, num_threads=None):
-        """How many ids `encode` would give, without making the array."""
+        """How many ids `encode` would give."""
+        return self._encode(text, special, added, num_threads, COUNT)
+
+    cdef object _encode(self, text, bint special, bint added, num_threads, Form form):
         cdef Source source
         cdef Job job
         cdef Tally tally
@@ -164,10 +154,14 @@ cdef class Engine:
         source_open(text, &source)
         cache = self.model.acquire_cache()
         job_init(&job)
+        if form == ARRAY and special:
+            job.before, job.after = self.prefix.size, self.suffix.size
         memset(&tally, 0, sizeof(Tally))
         try:
             raise_status(self._run(&source, added, num_threads, cache, &job, &tally))
-            return job_n_ids(&job) + (self.prefix.size + self.suffix.size if special else 0)
+            if form == COUNT:
+                return job.n_ids + (self.prefix.size + self.suffix.size if special else 0)
+            return self._list(&job, special) if form == LIST else self._array(&job, special)
         finally:
             _dispose(&job, &source)
             self.model.release_cache(cache, &tally)
@@ -177,10 +171,44 @@ cdef class Engine:
         """Take one text through the rooms, the GIL released unless it is short; a status."""
         cdef int threads = self._threads_for(source.size, num_threads), status
         if source.size < SHORT_TEXT_BYTES:
-            return self._encode_text(cache, source, added, threads, True, job, tally)
+            return self._encode_text(cache, source, added, threads, job, tally)
         with nogil:
-            status = self._encode_text(cache, source, added, threads, True, job, tally)
+            status = self._encode_text(cache, source, added, threads, job, tally)
         return status
+
+    cdef cnp.ndarray _array(self, Job* job, bint special):
+        """The ids of an encoded text, uint32[n]."""
+        cdef size_t n = job.before + job.n_ids + job.after
+        cdef uint32_t* out
+        cdef cnp.ndarray ids
+        if job.room != NULL:
+            ids = _array_of(&job.room, n)
+            out = <uint32_t*>cnp.PyArray_DATA(ids)
+        else:
+            ids = _empty(n)
+            out = <uint32_t*>cnp.PyArray_DATA(ids)
+            if n < SHORT_TEXT_BYTES:
+                memcpy(out + job.before, job.ids, 4 * job.n_ids)
+            else:
+                with nogil:
+                    memcpy(out + job.before, job.ids, 4 * job.n_ids)
+        self._surround(job, out)
+        return ids
+
+    cdef void _surround(self, const Job* job, uint32_t* out) noexcept nogil:
+        """Write the post-processor's ids before and behind those of the text."""
+        memcpy(out, self.prefix.data, 4 * job.before)
+        memcpy(out + job.before + job.n_ids, self.suffix.data, 4 * job.after)
+
+    cdef list _list(self, const Job* job, bint special):
+        """The ids of an encoded text, list[int]."""
+        cdef size_t before = self.prefix.size if special else 0
+        cdef size_t after = self.suffix.size if special else 0
+        cdef list ids = PyList_New(before + job.n_ids + after)
+        fill_list(ids, 0, self.prefix.data, before)
+        fill_list(ids, before, job.ids, job.n_ids)
+        fill_list(ids, before + job.n_ids, self.suffix.data, after)
+        return ids
 
     cdef int _threads_for(self, size_t size, num_threads) except -1:
         """Threads that pay for so many bytes; the setting is asked only where it can matter."""
@@ -191,27 +219,26 @@ cdef class Engine:
         return min(<size_t>resolve_num_threads(num_threads), size // self.bytes_per_thread)
 
     cdef int _encode_text(self, Cache* cache, const Source* source, bint added, int threads,
-                          bint interruptible, Job* job, Tally* tally) noexcept nogil:
-        cdef bint parallel = threads > 1 and tk_cas64(&parallel_calls, 0, 1)
-        cdef int status
-        if not parallel:
-            threads = 1
-        status = self.preparer.prepare(source.bytes, source.size, added, False, &job.prepared)
+                          Job* job, Tally* tally) noexcept nogil:
+        cdef int status = self.preparer.prepare(source.bytes, source.size, added, False,
+                                                &job.prepared)
         if status == 0:
-            status = self._encode_job(cache, job, self.unit_bytes if parallel
-                                      else SERIAL_UNIT_BYTES, threads, interruptible, tally)
-        if parallel:
-            tk_store_release64(&parallel_calls, 0)
+            status = self._encode_job(cache, job, threads, True, tally)
         return status
 
-    cdef int _encode_job(self, Cache* cache, Job* job, size_t unit_bytes, int threads,
-                         bint interruptible, Tally* tally) noexcept nogil:
-        """Encode what is prepared."""
-        cdef int status = job_plan(job, unit_bytes)
+    cdef int _encode_job(self, Cache* cache, Job* job, int threads, bint interruptible,
+                         Tally* tally) noexcept nogil:
+        """Encode what is prepared, on so many threads if no other call has several."""
+        cdef bint parallel = threads > 1 and tk_cas64(&parallel_calls, 0, 1)
+        cdef int status = job_plan(job, self.unit_bytes if parallel else SERIAL_UNIT_BYTES)
+        if not parallel:
+            threads = 1
         if status == 0:
             status = self._find_pieces(job, threads)
         if status == 0:
             status = self._encode_units(cache, job, threads, interruptible, tally)
+        if parallel:
+            tk_store_release64(&parallel_calls, 0)
         return status
 
     cdef int _find_pieces(self, Job* job, int threads) noexcept nogil:
@@ -227,32 +254,41 @@ cdef class Engine:
     cdef int _encode_units(self, Cache* cache, Job* job, int threads, bint interruptible,
                            Tally* tally) noexcept nogil:
         cdef Py_ssize_t first = 0, last, n = job.n_units, u
-        cdef Py_ssize_t block = BLOCK_BYTES // (self.unit_bytes if threads > 1
-                                                else SERIAL_UNIT_BYTES) + 1
-        cdef int status = 0
-        job_place_windows(job)
-        while first < n:
-            last = min(first + block * threads, n)
+        cdef Py_ssize_t block = threads * (BLOCK_BYTES // (self.unit_bytes if threads > 1
+                                                           else SERIAL_UNIT_BYTES) + 1)
+        cdef int status = job_open_slots(job, min(block, n)) if threads > 1 else 0
+        while first < n and status == 0:
+            last = min(first + block, n)
             if threads > 1:
                 for u in prange(first, last, schedule="dynamic", num_threads=threads):
-                    self._encode_unit(cache, job, job.units + u)
+                    self._encode_apart(cache, job, job.units + u)
+                job_place(job)
             else:
                 for u in range(first, last):
-                    self._encode_unit(cache, job, job.units + u)
+                    self._encode_unit(cache, job, job.units + u, job.ids + job.n_ids)
+                    job.n_ids += job.units[u].n_ids
             first = last
             if interruptible and first < n:
                 status = check_signals()
-                if status:
-                    return status
-        for u in range(n):
+        for u in range(first):
             tally.pieces += job.units[u].tally.pieces
             tally.misses += job.units[u].tally.misses
             if job.units[u].status:
                 status = job.units[u].status
         return status
 
-    cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit) noexcept nogil:
-        cdef uint32_t* out = job.ids + unit.out
+    cdef void _encode_apart(self, Cache* cache, Job* job, Unit* unit) noexcept nogil:
+        """Encode a unit while other threads encode others."""
+        unit.slot = job_take_slot(job, unit)
+        if unit.slot == NULL:
+            unit.status = OUT_OF_MEMORY
+        else:
+            self._encode_unit(cache, job, unit, unit.slot.ids)
+        tk_store_release64(&unit.done, 1)
+        job_place(job)
+
+    cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit,
+                           uint32_t* out) noexcept nogil:
         cdef const Span* span
         cdef size_t s, begin, end, n = 0, written = 0
         for s in range(unit.first_span, unit.end_span):
@@ -304,7 +340,7 @@ cdef class Engine:
             values = _empty(ends[n_texts])
             out = <uint32_t*>cnp.PyArray_DATA(values)
             with nogil:
-                _gather_groups(groups, n_groups, out)
+                _gather_groups(groups, n_groups, out, threads)
             return values, offsets
         finally:
             with nogil:
@@ -366,9 +402,17 @@ cdef class Engine:
         """Encode the one text of a group by all threads."""
         cdef Job job
         job_init(&job)
-        group.status = self._encode_text(cache, sources + group.first, added, threads, True, &job,
+        if special:
+            job.before, job.after = self.prefix.size, self.suffix.size
+        group.status = self._encode_text(cache, sources + group.first, added, threads, &job,
                                          &group.tally)
-        if group.status == 0:
+        if group.status == 0 and job.room != NULL:
+            self._surround(&job, job.room)
+            group.ids.data = job.room
+            group.ids.size = job.before + job.n_ids + job.after
+            counts[group.first] = group.ids.size
+            job.room = NULL
+        elif group.status == 0:
             group.status = self._take_ids(&job, group, special, counts)
         job_free(&job)
 
@@ -392,7 +436,7 @@ cdef class Engine:
                 status = job_join(&job, &prepared)
         release(&prepared)
         if status == 0:
-            status = self._encode_job(cache, &job, SERIAL_UNIT_BYTES, 1, False, &group.tally)
+            status = self._encode_job(cache, &job, 1, False, &group.tally)
         if status == 0:
             status = self._take_ids(&job, group, special, counts)
         job_free(&job)
@@ -402,22 +446,21 @@ cdef class Engine:
                        int64_t* counts) noexcept nogil:
         """Copy the ids of all texts of a group, and what goes around each; a status."""
         cdef Ids* ids = &group.ids
-        cdef size_t n_texts = group.last - group.first, t, n
-        cdef int status = ids_reserve(ids, job_n_ids(job)
+        cdef size_t n_texts = group.last - group.first, t, n, at = 0
+        cdef int status = ids_reserve(ids, job.n_ids
                                       + n_texts * (self.prefix.size + self.suffix.size))
         if status:
             return status
         for t in range(n_texts):
-            n = ids.size
+            n = job.units[t].n_ids if job.n_texts else job.n_ids
+            counts[group.first + t] = n
             if special:
-                ids_append(ids, &self.prefix)
-            if job.n_texts:
-                ids.size += job_gather(job, t, t + 1, ids.data + ids.size)
-            else:
-                ids.size += job_gather(job, 0, job.n_units, ids.data + ids.size)
+                ids_append(ids, self.prefix.data, self.prefix.size)
+                counts[group.first + t] += self.prefix.size + self.suffix.size
+            ids_append(ids, job.ids + at, n)
             if special:
-                ids_append(ids, &self.suffix)
-            counts[group.first + t] = ids.size - n
+                ids_append(ids, self.suffix.data, self.suffix.size)
+            at += n
         return 0
 
     # ----------------------------------------------------------------- offsets
@@ -449,18 +492,18 @@ cdef class Engine:
             with nogil:
                 status = self._encode_with_alignment(cache, &source, added, &job, &tally)
             raise_status(status)
-            ids = _empty(job_n_ids(&job))
+            ids = _empty(job.n_ids)
             offsets = np.empty((len(ids), 2), dtype=np.int64)
             is_added = np.zeros(len(ids), dtype=np.bool_)
             id_data = <uint32_t*>cnp.PyArray_DATA(ids)
             offset_data = <int64_t*>cnp.PyArray_DATA(offsets)
             added_data = <uint8_t*>cnp.PyArray_DATA(is_added)
             with nogil:
-                job_gather(&job, 0, job.n_units, id_data)
+                memcpy(id_data, job.ids, 4 * job.n_ids)
                 locate(self.model.vocabulary, self.model.ignore_merges, &job, id_data,
                        offset_data, added_data)
                 if source.owned != NULL:        # not ASCII
-                    to_characters(source.bytes, offset_data, job_n_ids(&job))
+                    to_characters(source.bytes, offset_data, job.n_ids)
             return ids, offsets, is_added
         finally:
             _dispose(&job, &source)
@@ -471,7 +514,7 @@ cdef class Engine:
         cdef int status = self.preparer.prepare(source.bytes, source.size, added, True,
                                                 &job.prepared)
         if status == 0:
-            status = self._encode_job(cache, job, SERIAL_UNIT_BYTES, 1, True, tally)
+            status = self._encode_job(cache, job, 1, True, tally)
         return status
 
 
@@ -502,6 +545,25 @@ cdef void _dispose(Job* job, Source* source) noexcept:
 cdef cnp.ndarray _empty(size_t n, int dtype=cnp.NPY_UINT32):
     cdef cnp.npy_intp length = n
     return cnp.PyArray_EMPTY(1, &length, dtype, 0)
+
+
+cdef cnp.ndarray _array_of(uint32_t** ids, size_t n):
+    """An array that takes over the memory at `ids[0]`, of which the first n are ids."""
+    cdef cnp.npy_intp length = n
+    cdef void* data = realloc(ids[0], max(length, 1) * sizeof(uint32_t))
+    cdef cnp.ndarray array
+    if data != NULL:        # else it stays as long as it was
+        ids[0] = <uint32_t*>data
+    data = ids[0]
+    owner = PyCapsule_New(data, NULL, _free_ids)
+    ids[0] = NULL
+    array = cnp.PyArray_SimpleNewFromData(1, &length, cnp.NPY_UINT32, data)
+    cnp.set_array_base(array, owner)
+    return array
+
+
+cdef void _free_ids(object owner) noexcept:
+    free(PyCapsule_GetPointer(owner, NULL))
 
 
 cdef list _listed(texts):
@@ -549,8 +611,23 @@ cdef inline bint _is_long(const Group* group, const Source* sources) noexcept no
     return sources[group.first].size >= LONG_TEXT_BYTES
 
 
-cdef void _gather_groups(const Group* groups, size_t n_groups, uint32_t* out) noexcept nogil:
-    cdef size_t g
+cdef void _gather_groups(Group* groups, size_t n_groups, uint32_t* out, int threads) noexcept nogil:
+    """Copy the ids of all groups behind each other, many by all threads, as all pages are new."""
+    cdef size_t n = 0, g
+    cdef Py_ssize_t i
+    cdef bint parallel
     for g in range(n_groups):
-        memcpy(out, groups[g].ids.data, groups[g].ids.size * sizeof(uint32_t))
-        out += groups[g].ids.size
+        groups[g].begin = n
+        n += groups[g].ids.size
+    parallel = threads > 1 and 4 * n >= LONG_TEXT_BYTES and tk_cas64(&parallel_calls, 0, 1)
+    if parallel:
+        for i in prange(<Py_ssize_t>n_groups, schedule="dynamic", num_threads=threads):
+            _copy_ids(groups + i, out)
+        tk_store_release64(&parallel_calls, 0)
+    else:
+        for g in range(n_groups):
+            _copy_ids(groups + g, out)
+
+
+cdef inline void _copy_ids(const Group* group, uint32_t* out) noexcept nogil:
+    memcpy(out + group.begin, group.ids.data, group.ids.size * sizeof(uint32_t))

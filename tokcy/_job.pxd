@@ -6,14 +6,21 @@ from tokcy._bpe cimport Tally, Text
 from tokcy._prepare cimport Prepared
 
 
+cdef struct Slot:           # where a thread puts ids until those before them are in place
+    uint64_t taken
+    uint32_t* ids
+    size_t capacity
+
+
 cdef struct Unit:           # consecutive spans, or parts of one, that are encoded in one go
     size_t first_span
     size_t end_span         # exclusive
     size_t begin            # byte in the first span, if that is text
     size_t end              # byte in the last span, if that is text
-    size_t out              # first id in Job.ids
     size_t n_ids
     int status
+    Slot* slot              # that holds its ids, where several threads encode
+    uint64_t done
     Tally tally
 
 
@@ -27,11 +34,19 @@ cdef struct Job:
     size_t n_texts          # that were joined
     size_t capacity         # of the joined text
     Text text
-    uint64_t* starts        # one block, `few` or allocated: starts, skips, units, ids
+    uint64_t* starts        # one block, `few` or allocated: starts, skips, units, and mostly ids
     uint64_t* skips
     Unit* units
     size_t n_units
-    uint32_t* ids
+    uint32_t* ids           # of all units behind each other
+    uint32_t* room          # memory of the ids of a long text, which may be taken; else NULL
+    size_t before           # ids to leave room for in front of these
+    size_t after            # and behind them
+    size_t n_ids            # in place so far
+    size_t n_placed         # units whose ids are in place
+    uint64_t placing        # whether a thread puts ids into place
+    Slot* slots             # where several threads encode, one for each unit of a block
+    size_t n_slots
     uint64_t few[FEW_WORDS]
 
 
@@ -44,10 +59,10 @@ cdef struct Ids:            # a growing buffer
 cdef void job_init(Job* job) noexcept nogil
 cdef int job_join(Job* job, const Prepared* text) noexcept nogil
 cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil
-cdef void job_place_windows(Job* job) noexcept nogil
-cdef size_t job_n_ids(const Job* job) noexcept nogil
-cdef size_t job_gather(const Job* job, size_t first, size_t last, uint32_t* out) noexcept nogil
+cdef int job_open_slots(Job* job, size_t n) noexcept nogil
+cdef Slot* job_take_slot(Job* job, const Unit* unit) noexcept nogil
+cdef void job_place(Job* job) noexcept nogil
 cdef void job_free(Job* job) noexcept nogil
 
 cdef int ids_reserve(Ids* ids, size_t more) noexcept nogil
-cdef void ids_append(Ids* ids, const Ids* more) noexcept nogil
+cdef void ids_append(Ids* ids, const uint32_t* more, size_t n) noexcept nogil

@@ -7,8 +7,9 @@ doubles the memory of a server's texts. This one releases the GIL and leaves not
 """
 
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 
+from tokcy._platform cimport tk_alloc_large
 from tokcy._transcode cimport (
     TK_TRANSCODE_SLACK,
     tk_find_transcode,
@@ -55,7 +56,8 @@ cdef int open_by(const tk_transcode_ops* simd, object text, Source* source) exce
         source.size = length
         return 0
     # Of the pages of such a block only those that are written to take memory.
-    source.owned = <uint8_t*>malloc((width + (width < 4)) * length + TK_TRANSCODE_SLACK)
+    source.owned = <uint8_t*>tk_alloc_large((width + (width < 4)) * length + TK_TRANSCODE_SLACK,
+                                            length)
     if source.owned == NULL:
         raise MemoryError
     source.bytes = source.owned

@@ -30,6 +30,14 @@ class Backend(Protocol):
         num_threads: SupportsIndex | None,
     ) -> Ids: ...
 
+    def encode_to_list(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> list[int]: ...
+
     def encode_batch(
         self,
         texts: Iterable[str],

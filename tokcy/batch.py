@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tokcy._lists import as_lists
+from tokcy.errors import TokenIdError
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["TokenBatch", "as_integers"]
+__all__ = ["TokenBatch", "as_ids", "as_integers"]
 
 Ids = NDArray[np.uint32]
+
+_UINT32 = np.dtype(np.uint32)
 
 
 class TokenBatch:
@@ -193,6 +196,28 @@ class TokenBatch:
         """The Arrow C data interface, by which Polars, DuckDB and others take the batch."""
         capsules: tuple[object, object] = self.to_arrow().__arrow_c_array__(requested_schema)
         return capsules
+
+
+def as_ids(ids: ArrayLike) -> Ids:
+    """A contiguous array uint32[n] of any integers.
+
+    Raises:
+        TypeError: not integers.
+        TokenIdError: one is negative or needs more than 32 bits.
+    """
+    if isinstance(ids, np.ndarray) and ids.dtype is _UINT32 and ids.ndim == 1:
+        flags = ids.flags
+        if flags.c_contiguous and flags.aligned:
+            return ids
+    if isinstance(ids, bytes | bytearray):  # NumPy takes only the one for an array of integers
+        raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
+    array = as_integers(ids, "ids")
+    if array.dtype != np.uint32 and array.size:
+        lowest, highest = int(array.min()), int(array.max())
+        if lowest < 0 or highest >= 2**32:
+            wrong = lowest if lowest < 0 else highest
+            raise TokenIdError(f"token id {wrong} is not between 0 and 2**32 - 1")
+    return np.require(array, dtype=np.uint32, requirements=["C", "A"])
 
 
 def as_integers(items: ArrayLike, name: str) -> NDArray[Any]:

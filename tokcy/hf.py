@@ -93,16 +93,39 @@ class HuggingFaceBackend:
         num_threads: SupportsIndex | None,
     ) -> Ids:
         """uint32[n]; EncodeTypeError if not text, TokcyError if Hugging Face fails on it."""
+        encoding = self._encode(text, add_special_tokens, allow_special, num_threads)
+        return self._ids(encoding, allow_special)
+
+    def encode_to_list(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> list[int]:
+        """The same ids as Hugging Face gives them; errors as in `encode`."""
+        encoding = self._encode(text, add_special_tokens, allow_special, num_threads)
+        if not allow_special:
+            self._ids(encoding, allow_special)
+        ids: list[int] = encoding.ids
+        return ids
+
+    def _encode(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> Encoding:
         _check_text(text)
         _check_num_threads(num_threads)
         tokenizer = self._tokenizer_for(allow_special)
         special = bool(add_special_tokens)  # Hugging Face takes nothing else
         with _hugging_face_errors():
             if len(text) < _GIL_FREE_LENGTH:
-                encoding = tokenizer.encode(text, add_special_tokens=special)
-            else:
-                (encoding,) = tokenizer.encode_batch_fast([text], add_special_tokens=special)
-        return self._ids(encoding, allow_special)
+                return tokenizer.encode(text, add_special_tokens=special)
+            (encoding,) = tokenizer.encode_batch_fast([text], add_special_tokens=special)
+        return encoding
 
     def encode_batch(
         self,

@@ -72,6 +72,17 @@ class NativeBackend:
             self._refuse_control_ids(text)
         return self._engine.encode(text, add_special_tokens, allow_special, num_threads)
 
+    def encode_to_list(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> list[int]:
+        if not allow_special:
+            self._refuse_control_ids(text)
+        return self._engine.encode_to_list(text, add_special_tokens, allow_special, num_threads)
+
     def encode_batch(
         self,
         texts: Iterable[str],

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokcy.arrayfile import MAGIC
 from tokcy.backend import Backend, CacheInfo, Ids, Offsets
-from tokcy.batch import TokenBatch, as_integers
-from tokcy.errors import TokcyError, TokenIdError
+from tokcy.batch import TokenBatch, as_ids
+from tokcy.errors import TokcyError
 from tokcy.hf import HuggingFaceBackend
 from tokcy.loading import find_pretrained, read_model_file
 from tokcy.native import NativeBackend
@@ -26,8 +26,6 @@ __all__ = ["Tokenizer"]
 logger = logging.getLogger("tokcy")
 
 StrPath = str | os.PathLike[str]
-
-_UINT32 = np.dtype(np.uint32)
 
 
 class Tokenizer:
@@ -180,6 +178,21 @@ class Tokenizer:
         """
         return self._backend.encode(text, add_special_tokens, allow_special, num_threads)
 
+    def encode_to_list(
+        self,
+        text: str,
+        *,
+        add_special_tokens: bool = True,
+        allow_special: bool = True,
+        num_threads: SupportsIndex | None = None,
+    ) -> list[int]:
+        """``encode(text, …).tolist()``, but made several times as fast, without an array.
+
+        As in `TokenBatch.to_list`, which does the same for many texts, the integers are made
+        once per process and kept.
+        """
+        return self._backend.encode_to_list(text, add_special_tokens, allow_special, num_threads)
+
     def encode_batch(
         self,
         texts: Iterable[str],
@@ -298,7 +311,7 @@ class Tokenizer:
             TypeError: not integers.
             TokenIdError: an id is negative or needs more than 32 bits.
         """
-        return self._backend.decode(_as_ids(ids), skip_special_tokens)
+        return self._backend.decode(as_ids(ids), skip_special_tokens)
 
     def decode_batch(
         self, batch: TokenBatch | Iterable[ArrayLike], *, skip_special_tokens: bool = False
@@ -311,7 +324,7 @@ class Tokenizer:
 
         On the Hugging Face backend, which has no such method, it is the UTF-8 of `decode`.
         """
-        return self._backend.decode_bytes(_as_ids(ids), skip_special_tokens)
+        return self._backend.decode_bytes(as_ids(ids), skip_special_tokens)
 
     # -------------------------------------------------------------- vocabulary
 
@@ -378,20 +391,3 @@ class Tokenizer:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
         return self
-
-
-def _as_ids(ids: ArrayLike) -> Ids:
-    """A contiguous array uint32[n] of any integers."""
-    if isinstance(ids, np.ndarray) and ids.dtype is _UINT32 and ids.ndim == 1:
-        flags = ids.flags
-        if flags.c_contiguous and flags.aligned:
-            return ids
-    if isinstance(ids, bytes | bytearray):  # NumPy takes only the one for an array of integers
-        raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
-    array = as_integers(ids, "ids")
-    if array.dtype != np.uint32 and array.size:
-        lowest, highest = int(array.min()), int(array.max())
-        if lowest < 0 or highest >= 2**32:
-            wrong = lowest if lowest < 0 else highest
-            raise TokenIdError(f"token id {wrong} is not between 0 and 2**32 - 1")
-    return np.require(array, dtype=np.uint32, requirements=["C", "A"])
