@@ -210,7 +210,7 @@ def test_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         (lambda data: data[:20], "size"),
         (lambda data: data[:-1], "size"),
         (lambda data: data + b"\0", "size"),
-        (lambda data: data[:8] + b"\2" + data[9:], "version"),
+        (lambda data: data[:8] + b"\1" + data[9:], "version"),
         (lambda data: data[:200] + b"\2" + data[201:], "checksum"),
         (lambda data: resealed(data.replace(b'"little"', b'"big"   ')), "byte_order"),
         (lambda data: resealed(data.replace(b"tokenizers 0.23.3", b"tokenizers 0.23.4")), "refer"),

@@ -1,5 +1,5 @@
 /* The wide steps of the scanner, 64 bytes at a time, in the variants that processors offer:
- * bytes to classes, table rows to bitmaps of events, continuation bytes to a bitmap.
+ * bytes to classes, table entries to bitmaps of events, continuation bytes to a bitmap.
  * The scalar variant is always there; the others are chosen once, at import. */
 #ifndef TOKCY_CLASSIFY_H
 #define TOKCY_CLASSIFY_H
@@ -14,8 +14,11 @@ typedef struct {
     const char *name;
     /* out[i] = table[text[i]]; the bits of the result are the bytes from 0xC0 up. */
     uint64_t (*classify)(const uint8_t *text, const uint8_t *table, uint8_t *out);
-    /* masks[k] has the bits of the rows that are at least bounds[k], k < 5. */
-    void (*events)(const uint16_t *rows, const uint16_t *bounds, uint64_t *masks);
+    /* out[i] = classes[2 * i] + plain * classes[2 * i + 1], i < 32, modulo 1 << 16. */
+    void (*columns)(const uint8_t *classes, uint8_t plain, uint16_t *out);
+    /* The codes of 64 characters from 32 entries; masks[k] gets bit k of each. Those from k = 2
+     * on only where they are not all 0; the result says so. */
+    int (*events)(const uint32_t *entries, uint8_t *codes, uint64_t *masks);
     /* The bytes 0x80 to 0xBF. */
     uint64_t (*continuations)(const uint8_t *text);
     /* The bytes from 0x80 up. */
@@ -42,16 +45,26 @@ static uint64_t tk_classify_scalar(const uint8_t *text, const uint8_t *table, ui
     return tk_gather_64(high);
 }
 
-/* Two loops: compilers make vector code of the first, whatever the processor. */
-static void tk_events_scalar(const uint16_t *rows, const uint16_t *bounds, uint64_t *masks) {
-    uint8_t reached[64];
-    for (int k = 0; k < 5; k++) {
-        uint16_t bound = bounds[k];
-        masks[k] = 0;
-        if (k && !masks[k - 1]) continue;
-        for (int i = 0; i < 64; i++) reached[i] = rows[i] >= bound;
-        masks[k] = tk_gather_64(reached);
+static void tk_columns_scalar(const uint8_t *classes, uint8_t plain, uint16_t *out) {
+    for (int i = 0; i < 32; i++) out[i] = (uint16_t)(classes[2 * i] + plain * classes[2 * i + 1]);
+}
+
+static int tk_events_scalar(const uint32_t *entries, uint8_t *codes, uint64_t *masks) {
+    uint32_t any = 0;
+    for (int i = 0; i < 32; i++) {
+        codes[2 * i] = (uint8_t)(entries[i] >> 16);
+        codes[2 * i + 1] = (uint8_t)(entries[i] >> 24);
+        any |= entries[i] >> 16;
     }
+    any = (any | any >> 8) & 0xFF;
+    for (int k = 0; k < 8; k++) {
+        uint8_t bits[64];
+        masks[k] = 0;
+        if (!(any >> k & 1)) continue;
+        for (int i = 0; i < 64; i++) bits[i] = codes[i] >> k & 1;
+        masks[k] = tk_gather_64(bits);
+    }
+    return any >= 4;
 }
 
 static uint64_t tk_continuations_scalar(const uint8_t *text) {
@@ -76,7 +89,7 @@ static size_t tk_positions_scalar(uint64_t bits, size_t base, size_t *out) {
 }
 
 static const tk_simd_ops tk_scalar_ops = {
-    "scalar",           tk_classify_scalar,     tk_events_scalar, tk_continuations_scalar,
+    "scalar", tk_classify_scalar, tk_columns_scalar, tk_events_scalar, tk_continuations_scalar,
     tk_beyond_ascii_scalar, tk_positions_scalar};
 
 #if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
@@ -115,20 +128,38 @@ TK_AVX2 static uint64_t tk_classify_avx2(const uint8_t *text, const uint8_t *tab
     return leads;
 }
 
-TK_AVX2 static inline uint32_t tk_at_least_avx2(const uint16_t *rows, __m256i bound) {
-    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)rows);
-    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(rows + 16));
-    low = _mm256_cmpeq_epi16(_mm256_max_epu16(low, bound), low);
-    high = _mm256_cmpeq_epi16(_mm256_max_epu16(high, bound), high);
-    __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi16(low, high), 0xD8);
-    return (uint32_t)_mm256_movemask_epi8(packed);
+TK_AVX2 static void tk_columns_avx2(const uint8_t *classes, uint8_t plain, uint16_t *out) {
+    __m256i weights = _mm256_set1_epi16((short)(1 | plain << 8));
+    for (int i = 0; i < 64; i += 32) {
+        __m256i some = _mm256_loadu_si256((const __m256i *)(const void *)(classes + i));
+        _mm256_storeu_si256((__m256i *)(void *)(out + i / 2), _mm256_maddubs_epi16(some, weights));
+    }
 }
 
-TK_AVX2 static void tk_events_avx2(const uint16_t *rows, const uint16_t *bounds, uint64_t *masks) {
-    for (int k = 0; k < 5; k++) {
-        __m256i bound = _mm256_set1_epi16((short)bounds[k]);
-        masks[k] = tk_at_least_avx2(rows, bound) | (uint64_t)tk_at_least_avx2(rows + 32, bound) << 32;
-    }
+/* The upper halves of 16 entries, in order. */
+TK_AVX2 static inline __m256i tk_codes_avx2(const uint32_t *entries) {
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)entries);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(entries + 8));
+    low = _mm256_packus_epi32(_mm256_srli_epi32(low, 16), _mm256_srli_epi32(high, 16));
+    return _mm256_permute4x64_epi64(low, 0xD8);
+}
+
+TK_AVX2 static inline uint64_t tk_bit_avx2(__m256i low, __m256i high, int k) {
+    low = _mm256_slli_epi16(low, 7 - k);
+    high = _mm256_slli_epi16(high, 7 - k);
+    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+}
+
+TK_AVX2 static int tk_events_avx2(const uint32_t *entries, uint8_t *codes, uint64_t *masks) {
+    __m256i low = tk_codes_avx2(entries), high = tk_codes_avx2(entries + 16);
+    __m256i rest = _mm256_set1_epi8((char)0xFC);
+    _mm256_storeu_si256((__m256i *)(void *)codes, low);
+    _mm256_storeu_si256((__m256i *)(void *)(codes + 32), high);
+    masks[0] = tk_bit_avx2(low, high, 0);
+    masks[1] = tk_bit_avx2(low, high, 1);
+    if (_mm256_testz_si256(_mm256_or_si256(low, high), rest)) return 0;
+    for (int k = 2; k < 8; k++) masks[k] = tk_bit_avx2(low, high, k);
+    return 1;
 }
 
 TK_AVX2 static uint64_t tk_continuations_avx2(const uint8_t *text) {
@@ -149,7 +180,7 @@ TK_AVX2 static uint64_t tk_beyond_ascii_avx2(const uint8_t *text) {
 }
 
 static const tk_simd_ops tk_avx2_ops = {
-    "avx2",           tk_classify_avx2,     tk_events_avx2, tk_continuations_avx2,
+    "avx2", tk_classify_avx2, tk_columns_avx2, tk_events_avx2, tk_continuations_avx2,
     tk_beyond_ascii_avx2, tk_positions_scalar};
 
 #define TK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")))
@@ -170,14 +201,22 @@ TK_AVX512 static uint64_t tk_classify_avx512(const uint8_t *text, const uint8_t 
     return leads;
 }
 
-TK_AVX512 static void tk_events_avx512(const uint16_t *rows, const uint16_t *bounds,
-                                       uint64_t *masks) {
-    __m512i low = _mm512_loadu_si512(rows), high = _mm512_loadu_si512(rows + 32);
-    for (int k = 0; k < 5; k++) {
-        __m512i bound = _mm512_set1_epi16((short)bounds[k]);
-        masks[k] = _mm512_cmpge_epu16_mask(low, bound) |
-                   (uint64_t)_mm512_cmpge_epu16_mask(high, bound) << 32;
-    }
+TK_AVX512 static void tk_columns_avx512(const uint8_t *classes, uint8_t plain, uint16_t *out) {
+    __m512i weights = _mm512_set1_epi16((short)(1 | plain << 8));
+    _mm512_storeu_si512(out, _mm512_maddubs_epi16(_mm512_loadu_si512(classes), weights));
+}
+
+TK_AVX512 static int tk_events_avx512(const uint32_t *entries, uint8_t *codes, uint64_t *masks) {
+    __m512i odd = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33,
+                                   31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    __m512i all = _mm512_permutex2var_epi16(_mm512_loadu_si512(entries), odd,
+                                            _mm512_loadu_si512(entries + 16));
+    _mm512_storeu_si512(codes, all);
+    masks[0] = _mm512_test_epi8_mask(all, _mm512_set1_epi8(1));
+    masks[1] = _mm512_test_epi8_mask(all, _mm512_set1_epi8(2));
+    if (!_mm512_test_epi8_mask(all, _mm512_set1_epi8((char)0xFC))) return 0;
+    for (int k = 2; k < 8; k++) masks[k] = _mm512_test_epi8_mask(all, _mm512_set1_epi8((char)(1 << k)));
+    return 1;
 }
 
 TK_AVX512 static uint64_t tk_continuations_avx512(const uint8_t *text) {
@@ -202,7 +241,7 @@ TK_AVX512 static size_t tk_positions_avx512(uint64_t bits, size_t base, size_t *
 }
 
 static const tk_simd_ops tk_avx512_ops = {
-    "avx512",           tk_classify_avx512,     tk_events_avx512, tk_continuations_avx512,
+    "avx512", tk_classify_avx512, tk_columns_avx512, tk_events_avx512, tk_continuations_avx512,
     tk_beyond_ascii_avx512, tk_positions_avx512};
 #endif /* x86-64 with GNU intrinsics */
 
