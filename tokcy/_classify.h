@@ -16,9 +16,11 @@ typedef struct {
     uint64_t (*classify)(const uint8_t *text, const uint8_t *table, uint8_t *out);
     /* out[i] = classes[2 * i] + plain * classes[2 * i + 1], i < 32, modulo 1 << 16. */
     void (*columns)(const uint8_t *classes, uint8_t plain, uint16_t *out);
-    /* The codes of 64 characters from 32 entries; masks[k] gets bit k of each. Those from k = 2
-     * on only where they are not all 0; the result says so. */
-    int (*events)(const uint32_t *entries, uint8_t *codes, uint64_t *masks);
+    /* here[w] and back[w] get bits 0 and 1 of the codes of 64 characters from 32 entries, for
+     * n_words <= 64 words; the bits of the result are the words with codes of more bits. */
+    uint64_t (*events)(const uint32_t *entries, size_t n_words, uint64_t *here, uint64_t *back);
+    /* masks[k] gets bit k of the codes of 64 characters from 32 entries, k < 8. */
+    void (*spread)(const uint32_t *entries, uint64_t *masks);
     /* The bytes 0x80 to 0xBF. */
     uint64_t (*continuations)(const uint8_t *text);
     /* The bytes from 0x80 up. */
@@ -49,22 +51,31 @@ static void tk_columns_scalar(const uint8_t *classes, uint8_t plain, uint16_t *o
     for (int i = 0; i < 32; i++) out[i] = (uint16_t)(classes[2 * i] + plain * classes[2 * i + 1]);
 }
 
-static int tk_events_scalar(const uint32_t *entries, uint8_t *codes, uint64_t *masks) {
-    uint32_t any = 0;
+/* Bit k of the codes of 64 characters. */
+static uint64_t tk_bit_scalar(const uint32_t *entries, int k) {
+    uint8_t bits[64];
     for (int i = 0; i < 32; i++) {
-        codes[2 * i] = (uint8_t)(entries[i] >> 16);
-        codes[2 * i + 1] = (uint8_t)(entries[i] >> 24);
-        any |= entries[i] >> 16;
+        bits[2 * i] = entries[i] >> (16 + k) & 1;
+        bits[2 * i + 1] = entries[i] >> (24 + k) & 1;
     }
-    any = (any | any >> 8) & 0xFF;
-    for (int k = 0; k < 8; k++) {
-        uint8_t bits[64];
-        masks[k] = 0;
-        if (!(any >> k & 1)) continue;
-        for (int i = 0; i < 64; i++) bits[i] = codes[i] >> k & 1;
-        masks[k] = tk_gather_64(bits);
+    return tk_gather_64(bits);
+}
+
+static uint64_t tk_events_scalar(const uint32_t *entries, size_t n_words, uint64_t *here,
+                                 uint64_t *back) {
+    uint64_t more = 0;
+    for (size_t w = 0; w < n_words; w++, entries += 32) {
+        uint32_t any = 0;
+        for (int i = 0; i < 32; i++) any |= entries[i];
+        here[w] = any & 0x01010000 ? tk_bit_scalar(entries, 0) : 0;
+        back[w] = any & 0x02020000 ? tk_bit_scalar(entries, 1) : 0;
+        more |= (uint64_t)((any & 0xFCFC0000) != 0) << w;
     }
-    return any >= 4;
+    return more;
+}
+
+static void tk_spread_scalar(const uint32_t *entries, uint64_t *masks) {
+    for (int k = 0; k < 8; k++) masks[k] = tk_bit_scalar(entries, k);
 }
 
 static uint64_t tk_continuations_scalar(const uint8_t *text) {
@@ -89,8 +100,8 @@ static size_t tk_positions_scalar(uint64_t bits, size_t base, size_t *out) {
 }
 
 static const tk_simd_ops tk_scalar_ops = {
-    "scalar", tk_classify_scalar, tk_columns_scalar, tk_events_scalar, tk_continuations_scalar,
-    tk_beyond_ascii_scalar, tk_positions_scalar};
+    "scalar", tk_classify_scalar, tk_columns_scalar, tk_events_scalar, tk_spread_scalar,
+    tk_continuations_scalar, tk_beyond_ascii_scalar, tk_positions_scalar};
 
 #if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
 #define TK_X86 1
@@ -150,16 +161,22 @@ TK_AVX2 static inline uint64_t tk_bit_avx2(__m256i low, __m256i high, int k) {
     return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
 }
 
-TK_AVX2 static int tk_events_avx2(const uint32_t *entries, uint8_t *codes, uint64_t *masks) {
+TK_AVX2 static uint64_t tk_events_avx2(const uint32_t *entries, size_t n_words, uint64_t *here,
+                                       uint64_t *back) {
+    __m256i others = _mm256_set1_epi8((char)0xFC);
+    uint64_t more = 0;
+    for (size_t w = 0; w < n_words; w++, entries += 32) {
+        __m256i low = tk_codes_avx2(entries), high = tk_codes_avx2(entries + 16);
+        here[w] = tk_bit_avx2(low, high, 0);
+        back[w] = tk_bit_avx2(low, high, 1);
+        more |= (uint64_t)!_mm256_testz_si256(_mm256_or_si256(low, high), others) << w;
+    }
+    return more;
+}
+
+TK_AVX2 static void tk_spread_avx2(const uint32_t *entries, uint64_t *masks) {
     __m256i low = tk_codes_avx2(entries), high = tk_codes_avx2(entries + 16);
-    __m256i rest = _mm256_set1_epi8((char)0xFC);
-    _mm256_storeu_si256((__m256i *)(void *)codes, low);
-    _mm256_storeu_si256((__m256i *)(void *)(codes + 32), high);
-    masks[0] = tk_bit_avx2(low, high, 0);
-    masks[1] = tk_bit_avx2(low, high, 1);
-    if (_mm256_testz_si256(_mm256_or_si256(low, high), rest)) return 0;
-    for (int k = 2; k < 8; k++) masks[k] = tk_bit_avx2(low, high, k);
-    return 1;
+    for (int k = 0; k < 8; k++) masks[k] = tk_bit_avx2(low, high, k);
 }
 
 TK_AVX2 static uint64_t tk_continuations_avx2(const uint8_t *text) {
@@ -180,8 +197,8 @@ TK_AVX2 static uint64_t tk_beyond_ascii_avx2(const uint8_t *text) {
 }
 
 static const tk_simd_ops tk_avx2_ops = {
-    "avx2", tk_classify_avx2, tk_columns_avx2, tk_events_avx2, tk_continuations_avx2,
-    tk_beyond_ascii_avx2, tk_positions_scalar};
+    "avx2", tk_classify_avx2, tk_columns_avx2, tk_events_avx2, tk_spread_avx2,
+    tk_continuations_avx2, tk_beyond_ascii_avx2, tk_positions_scalar};
 
 #define TK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")))
 
@@ -206,17 +223,31 @@ TK_AVX512 static void tk_columns_avx512(const uint8_t *classes, uint8_t plain, u
     _mm512_storeu_si512(out, _mm512_maddubs_epi16(_mm512_loadu_si512(classes), weights));
 }
 
-TK_AVX512 static int tk_events_avx512(const uint32_t *entries, uint8_t *codes, uint64_t *masks) {
+/* The upper halves of 32 entries. */
+TK_AVX512 static inline __m512i tk_codes_avx512(const uint32_t *entries) {
     __m512i odd = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33,
                                    31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-    __m512i all = _mm512_permutex2var_epi16(_mm512_loadu_si512(entries), odd,
-                                            _mm512_loadu_si512(entries + 16));
-    _mm512_storeu_si512(codes, all);
-    masks[0] = _mm512_test_epi8_mask(all, _mm512_set1_epi8(1));
-    masks[1] = _mm512_test_epi8_mask(all, _mm512_set1_epi8(2));
-    if (!_mm512_test_epi8_mask(all, _mm512_set1_epi8((char)0xFC))) return 0;
-    for (int k = 2; k < 8; k++) masks[k] = _mm512_test_epi8_mask(all, _mm512_set1_epi8((char)(1 << k)));
-    return 1;
+    return _mm512_permutex2var_epi16(_mm512_loadu_si512(entries), odd,
+                                     _mm512_loadu_si512(entries + 16));
+}
+
+TK_AVX512 static uint64_t tk_events_avx512(const uint32_t *entries, size_t n_words, uint64_t *here,
+                                           uint64_t *back) {
+    __m512i one = _mm512_set1_epi8(1), two = _mm512_set1_epi8(2);
+    uint64_t more = 0;
+    for (size_t w = 0; w < n_words; w++) {
+        __m512i codes = tk_codes_avx512(entries + 32 * w);
+        here[w] = _mm512_test_epi8_mask(codes, one);
+        back[w] = _mm512_test_epi8_mask(codes, two);
+        more |= (uint64_t)(_mm512_cmpgt_epu8_mask(codes, _mm512_set1_epi8(3)) != 0) << w;
+    }
+    return more;
+}
+
+TK_AVX512 static void tk_spread_avx512(const uint32_t *entries, uint64_t *masks) {
+    __m512i codes = tk_codes_avx512(entries);
+    for (int k = 0; k < 8; k++)
+        masks[k] = _mm512_test_epi8_mask(codes, _mm512_set1_epi8((char)(1 << k)));
 }
 
 TK_AVX512 static uint64_t tk_continuations_avx512(const uint8_t *text) {
@@ -241,8 +272,8 @@ TK_AVX512 static size_t tk_positions_avx512(uint64_t bits, size_t base, size_t *
 }
 
 static const tk_simd_ops tk_avx512_ops = {
-    "avx512", tk_classify_avx512, tk_columns_avx512, tk_events_avx512, tk_continuations_avx512,
-    tk_beyond_ascii_avx512, tk_positions_avx512};
+    "avx512", tk_classify_avx512, tk_columns_avx512, tk_events_avx512, tk_spread_avx512,
+    tk_continuations_avx512, tk_beyond_ascii_avx512, tk_positions_avx512};
 #endif /* x86-64 with GNU intrinsics */
 
 /* The variant of that name if this processor has it, else NULL; "" asks for the best. */

@@ -8,7 +8,9 @@ cdef extern from "_classify.h" nogil:
         const char* name
         uint64_t (*classify)(const uint8_t* text, const uint8_t* table, uint8_t* out) noexcept nogil
         void (*columns)(const uint8_t* classes, uint8_t plain, uint16_t* out) noexcept nogil
-        bint (*events)(const uint32_t* entries, uint8_t* codes, uint64_t* masks) noexcept nogil
+        uint64_t (*events)(const uint32_t* entries, size_t n_words, uint64_t* here,
+                           uint64_t* back) noexcept nogil
+        void (*spread)(const uint32_t* entries, uint64_t* masks) noexcept nogil
         uint64_t (*continuations)(const uint8_t* text) noexcept nogil
         uint64_t (*beyond_ascii)(const uint8_t* text) noexcept nogil
         size_t (*positions)(uint64_t bits, size_t base, size_t* out) noexcept nogil

@@ -57,6 +57,7 @@ cdef enum:
 cdef enum:
     BLOCK = 4096            # bytes; their classes, columns and entries stay in L1
     PAIRS = 2048
+    BLOCK_WORDS = 64
     DEFAULT_UNIT = 32768
     FEW_WORDS = 32          # of each bitmap, that the stack takes
     SUPER_BLOCK = 4194304   # bytes between two looks at pending signals
@@ -155,13 +156,18 @@ cdef bint mark_segments(const Scan* scan, size_t begin, size_t end, uint8_t* cla
 
 
 cdef bint classify(const Scan* scan, size_t begin, size_t end, uint8_t* classes,
-                   bint skipping) noexcept nogil:
-    """The columns of the bytes begin, …, end - 1, where ``begin`` is a multiple of 64."""
+                   bint* skipping) noexcept nogil:
+    """The columns of the bytes begin, …, end - 1, where ``begin`` is a multiple of 64.
+
+    ``skipping`` says whether the segment that runs into ``begin`` is skipped, and then whether
+    the one that runs into ``end`` is. The result: whether each byte is a character.
+    """
     cdef const Stage* stage = scan.stage
     cdef const uint8_t* text = scan.text
     cdef size_t at = begin, stop, i
     cdef uint64_t leads
     cdef uint8_t[64] tail
+    cdef bint single = stage.byte_level or text[begin] & 0xC0 != 0x80
     while at < end:
         if at + 64 <= scan.size:
             leads = stage.simd.classify(text + at, stage.byte_class, classes)
@@ -170,16 +176,17 @@ cdef bint classify(const Scan* scan, size_t begin, size_t end, uint8_t* classes,
             memcpy(tail, text + at, scan.size - at)
             leads = stage.simd.classify(tail, stage.byte_class, classes)
         stop = at + 64 if at + 64 <= end else end
-        if not stage.byte_level:
+        if leads and not stage.byte_level:
+            single = False
             while leads:
                 i = <size_t>tk_ctz64(leads)
                 classes[i] = wide_class(stage, text + at + i, wide_length(text[at + i]))
                 leads &= leads - 1
-        if skipping or scan.segments[at >> 6]:
-            skipping = mark_segments(scan, at, stop, classes, skipping)
+        if skipping[0] or scan.segments[at >> 6]:
+            skipping[0] = mark_segments(scan, at, stop, classes, skipping[0])
         classes += 64
         at = stop
-    return skipping
+    return single
 
 
 # ---------------------------------------------------------------- classes → entries
@@ -274,7 +281,7 @@ cdef void emit_one(const Scan* scan, uint8_t code, size_t i) noexcept nogil:
     cdef int borders = code & 15, gaps = code >> GAP_HERE & 3, cut = code >> CUT & 1, distance = 0
     cdef size_t place
     if code >> OTHER:
-        other = scan.stage.others + 4 * (code & 0x7F)
+        other = scan.stage.others + (code & 0x7C)
         borders, gaps, cut = other[0], other[1], other[3]
         if other[2] and i > 0:
             take_back(scan, i, other[2] - 1)
@@ -291,17 +298,17 @@ cdef void emit_one(const Scan* scan, uint8_t code, size_t i) noexcept nogil:
         distance += 1
 
 
-cdef void emit_back(const Scan* scan, uint64_t* bitmap, size_t word, uint64_t bits,
-                    int distance) noexcept nogil:
+cdef inline void emit_back(const Scan* scan, uint64_t* bitmap, size_t word, uint64_t bits,
+                           int distance, bint single) noexcept nogil:
     """Set the bits some characters before these; a shift does for those behind ASCII ones."""
     cdef size_t base = word << 6
     cdef uint64_t one_by_one = 0    # what has a longer character so near before it
-    cdef int i
-    if not scan.stage.byte_level:
+    cdef int _
+    if not single:
         one_by_one = ~<uint64_t>0
         if base + 64 <= scan.size:
             one_by_one = scan.stage.simd.beyond_ascii(scan.text + base) << 1
-            for i in range(1, distance):
+            for _ in range(1, distance):
                 one_by_one |= one_by_one << 1
     one_by_one |= bits_below(<size_t>distance)
     bitmap[word] |= (bits & ~one_by_one) >> distance
@@ -311,52 +318,54 @@ cdef void emit_back(const Scan* scan, uint64_t* bitmap, size_t word, uint64_t bi
         bits &= bits - 1
 
 
-cdef void emit_more(const Scan* scan, const uint8_t* codes, size_t word,
-                    const uint64_t* masks) noexcept nogil:
-    """Set the bits of 64 codes but for borders at a character and one before it."""
+cdef void emit_more(const Scan* scan, const uint32_t* entries, size_t word,
+                    bint single) noexcept nogil:
+    """Set the bits of 32 entries but for borders at a character and one before it."""
+    cdef uint64_t[8] masks
     cdef uint64_t bits
     cdef int k
+    scan.stage.simd.spread(entries, masks)
     if scan.stage.has_gaps:
-        scan.gaps[word] |= masks[GAP_HERE]
-        scan.cuts[word] |= masks[CUT]
-        if masks[GAP_BACK]:
-            emit_back(scan, scan.gaps, word, masks[GAP_BACK], 1)
+        scan.gaps[word] |= masks[GAP_HERE] & ~masks[OTHER]
+        scan.cuts[word] |= masks[CUT] & ~masks[OTHER]
+        bits = masks[GAP_BACK] & ~masks[OTHER]
+        if bits:
+            emit_back(scan, scan.gaps, word, bits, 1, single)
     if not masks[OTHER]:
         for k in range(2, GAP_HERE):
             if masks[k]:
-                emit_back(scan, scan.starts, word, masks[k], k)
+                emit_back(scan, scan.starts, word, masks[k], k, single)
         return
     # In order, as what is taken back must be there, and what is told later must not.
     bits = masks[2] | masks[3] | masks[OTHER]
     while bits:
-        emit_one(scan, codes[tk_ctz64(bits)], (word << 6) + <size_t>tk_ctz64(bits))
+        k = tk_ctz64(bits)
+        emit_one(scan, <uint8_t>(entries[k >> 1] >> (24 if k & 1 else 16)),
+                 (word << 6) + <size_t>k)
         bits &= bits - 1
 
 
-cdef void emit(const Scan* scan, uint32_t* entries, size_t begin, size_t n) noexcept nogil:
+cdef void emit(const Scan* scan, uint32_t* entries, size_t begin, size_t n,
+               bint single) noexcept nogil:
     """Set the bits that the entries of ``n`` characters tell of, the first at byte ``begin``.
 
     ``begin`` is a multiple of 64, and ``entries`` has room up to the next multiple of 64.
     """
-    cdef const Stage* stage = scan.stage
-    cdef size_t word = begin >> 6, at
-    cdef uint64_t[8] masks
-    cdef uint8_t[64] codes
-    cdef bint more
-    cdef int k
+    cdef size_t first = begin >> 6, n_words = (n + 63) >> 6, word
+    cdef uint64_t[BLOCK_WORDS] here
+    cdef uint64_t[BLOCK_WORDS] back
+    cdef uint64_t more
     if n & 63:
         memset(entries + (n + 1) // 2, 0, (64 - (n & 63)) // 2 * sizeof(uint32_t))
-    for at in range(0, n, 64):
-        more = stage.simd.events(entries + at // 2, codes, masks)
-        if more:
-            for k in range(OTHER):
-                masks[k] &= ~masks[OTHER]
-        scan.starts[word] |= masks[0]
-        if masks[1]:
-            emit_back(scan, scan.starts, word, masks[1], 1)
-        if more:
-            emit_more(scan, codes, word, masks)
-        word += 1
+    more = scan.stage.simd.events(entries, n_words, here, back)
+    for word in range(n_words):
+        scan.starts[first + word] |= here[word]
+        if back[word]:
+            emit_back(scan, scan.starts, first + word, back[word], 1, single)
+    while more:
+        word = <size_t>tk_ctz64(more)
+        emit_more(scan, entries + 32 * word, first + word, single)
+        more &= more - 1
 
 
 # ---------------------------------------------------------------- one stage
@@ -365,11 +374,12 @@ cdef size_t scan_range(const Scan* scan, size_t begin, size_t end, size_t row, b
                        Scratch* scratch) noexcept nogil:
     """Scan begin, …, end - 1 from ``row`` on, ``begin`` being a multiple of 64."""
     cdef size_t at = begin, n
+    cdef bint single
     while at < end:
         n = min(<size_t>BLOCK, end - at)
-        skipping = classify(scan, at, at + n, scratch.classes, skipping)
+        single = classify(scan, at, at + n, scratch.classes, &skipping)
         row = run_transducer(scan, at, n, row, scratch)
-        emit(scan, scratch.entries, at, n)
+        emit(scan, scratch.entries, at, n, single)
         at += n
     return row
 
@@ -401,10 +411,10 @@ cdef size_t repair_unit(const Scan* scan, size_t begin, size_t end, size_t row,
     cdef uint32_t entry
     cdef size_t guess = 0, at = begin, n, i
     cdef uint64_t stale
-    cdef bint skipping = is_skipping(scan, begin), met = False
+    cdef bint skipping = is_skipping(scan, begin), met = False, single
     while at < end and not met:
         n = min(<size_t>64, end - at)
-        skipping = classify(scan, at, at + n, classes, skipping)
+        single = classify(scan, at, at + n, classes, &skipping)
         i = 0
         while i < n and not met:
             entry = tk_entry(singles, row, classes[i])
@@ -422,7 +432,7 @@ cdef size_t repair_unit(const Scan* scan, size_t begin, size_t end, size_t row,
         if stage.has_gaps:
             scan.gaps[at >> 6] &= ~stale
             scan.cuts[at >> 6] &= ~stale
-        emit(scan, entries, at, i)
+        emit(scan, entries, at, i, single)
         at += n
     return guessed_last if met else row
 

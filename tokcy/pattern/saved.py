@@ -122,6 +122,6 @@ def _check_transducer(transducer: Transducer, n_classes: int) -> None:
     _check(0 < n <= MAX_STATES and _is(follow, np.uint16, n, 2 * (n_classes + 2)), "follow")
     _check(follow.max() < n, "follow")
     _check(_is(codes, np.uint8, *follow.shape), "codes")
-    _check(codes.max() < OTHER + len(transducer.others), "others")
+    _check((codes[codes >= OTHER] < OTHER + 4 * len(transducer.others)).all(), "others")
     _check(_is(transducer.others, np.uint8, len(transducer.others), 4), "others")
     _check(_is(transducer.settled, np.uint8, n), "settled")

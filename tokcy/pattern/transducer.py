@@ -19,7 +19,7 @@ MAX_PAIRED = 512 << 10  # bytes of a table with pairs; what of it is in use stay
 
 # Codes of events. Bit d, d < 4: a piece starts d characters back.
 GAP_HERE, GAP_BACK, CUT = 0x10, 0x20, 0x40  # a gap starts here, one character back; a cut
-OTHER = 0x80  # what else there is: the number of the event among `Transducer.others`
+OTHER, MAX_OTHERS = 0x80, 32  # what else there is: OTHER + 4 * the row of `Transducer.others`
 
 
 class Machine(Protocol):
@@ -46,7 +46,7 @@ class Transducer:
     the bytes of a character behind its first) and SKIP (a segment that is not to be split); then
     all of it again for a character at which a segment begins.
 
-    A code below ``OTHER`` has one bit for each thing told. From ``OTHER`` on it is a row of
+    A code below ``OTHER`` has one bit for each thing told. ``OTHER`` + 4 * i stands for row i of
     ``others``, uint8 [n, 4]: borders, gaps, undo and cut (see ``tokens.Event``).
 
     ``settled``, uint8 [n_states], says that what was announced before the last character read
@@ -129,8 +129,8 @@ class _States:
     def lead(self, state: Any, event: Event) -> tuple[int, int]:
         code = _code_of(event)
         if code is None:
-            code = OTHER + self.others.setdefault(event, len(self.others))
-            if code > 0xFF:
+            code = OTHER + 4 * self.others.setdefault(event, len(self.others))
+            if len(self.others) > MAX_OTHERS:
                 raise TooDeepError
         return self.number(state), code
 
