@@ -198,16 +198,31 @@ cdef size_t count_segments(const Scan* scan, size_t begin, size_t n) noexcept no
     return found
 
 
+cdef inline uint16_t column_at_segment(const Stage* stage, const uint8_t* classes) noexcept nogil:
+    """A column for two characters of which a segment begins at one, right but for what it tells.
+
+    It leads where it should if the segment is skipped, or one that is skipped ends there.
+    """
+    cdef size_t plain = stage.n_classes + 1, upper = plain + 1, a = classes[0], b = classes[1]
+    if a >= upper:
+        a -= upper
+    if b >= upper:
+        b -= upper
+    if a >= plain or b >= plain:
+        return <uint16_t>(stage.n_pairs + upper + plain)
+    return <uint16_t>(a + plain * b)
+
+
 cdef void pair_columns(const Scan* scan, size_t begin, size_t n, Scratch* scratch) noexcept nogil:
-    """The columns of pairs of characters; any valid one where a segment begins."""
     cdef const Stage* stage = scan.stage
-    cdef size_t at
+    cdef size_t at, i
     cdef uint64_t bits
     for at in range(0, n, 64):
         stage.simd.columns(scratch.classes + at, stage.n_classes + 1, scratch.columns + at // 2)
         bits = scan.segments[(begin + at) >> 6]
         while bits:
-            scratch.columns[(at + <size_t>tk_ctz64(bits)) >> 1] = 0
+            i = (at + <size_t>tk_ctz64(bits)) >> 1
+            scratch.columns[i] = column_at_segment(stage, scratch.classes + 2 * i)
             bits &= bits - 1
 
 
@@ -237,7 +252,7 @@ cdef size_t run_transducer(const Scan* scan, size_t begin, size_t n, size_t row,
     if n & 1:
         scratch.classes[n] = stage.n_classes
     n_segments = count_segments(scan, begin, n)
-    if stage.n_pairs == 0 or n_segments > n >> 7:
+    if stage.n_pairs == 0 or n_segments > n >> 5:
         return tk_run_singles(&walk, n_pairs, row, 0)
     pair_columns(scan, begin, n, scratch)
     tk_run_pairs(&walk, n_pairs, row, 0)

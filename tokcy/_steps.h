@@ -40,14 +40,14 @@ TK_ALWAYS_INLINE uint32_t tk_step(const tk_walk *walk, size_t i, size_t row, int
     return paired ? tk_entry(walk->pairs, row, walk->columns[i]) : tk_two_steps(walk, i, row);
 }
 
-/* Replace the entries from pair i on, until one is right as it is. */
+/* Replace the entries from pair i on, until one leads to the same row as before. */
 TK_ALWAYS_INLINE void tk_put_right(const tk_walk *walk, size_t i, size_t end, size_t row,
                                    int paired) {
     for (; i < end; i++) {
-        uint32_t entry = tk_step(walk, i, row, paired);
-        if (entry == walk->entries[i]) return;
+        uint32_t entry = tk_step(walk, i, row, paired), before = walk->entries[i];
         walk->entries[i] = entry;
         row = tk_row_of(entry);
+        if (row == tk_row_of(before)) return;
     }
 }
 
@@ -107,7 +107,7 @@ static size_t tk_run_singles(const tk_walk *walk, size_t n, size_t row, size_t g
     return tk_run(walk, n, row, guess, 0);
 }
 
-/* Replace the entries from pair i on, which begins in ``row``, until one is right as it is. */
+/* Replace the entries from pair i on, read from ``row``, until one leads where it did. */
 static void tk_repair(const tk_walk *walk, size_t i, size_t n, size_t row) {
     tk_put_right(walk, i, n, row, 0);
 }
