@@ -88,6 +88,7 @@ cdef struct Scan:
     uint64_t* cuts              # starts of segments that an earlier split of a cascade makes
     const uint64_t* segments    # `starts` as they were before this stage
     bint any_skips
+    size_t floor                # where a guess begins; before it nothing is its to take back
 
 
 cdef struct Scratch:
@@ -279,7 +280,7 @@ cdef void take_back(const Scan* scan, size_t i, int n_borders) noexcept nogil:
     cdef size_t place = i
     while n_borders:
         place = last_set(scan.starts, i)
-        if is_set(scan.segments, place):    # nor this, as it is no guess
+        if is_set(scan.segments, place) or place < scan.floor:  # nor this, as it is no guess
             break
         clear_bit(scan.starts, place)
         n_borders -= 1
@@ -287,7 +288,12 @@ cdef void take_back(const Scan* scan, size_t i, int n_borders) noexcept nogil:
         while place < i:
             clear_bit(scan.gaps, place)
             place += 1
-        clear_bit(scan.gaps, last_set(scan.starts, i))
+        place = last_set(scan.starts, i)
+        if place < scan.floor:  # a guess does not tell where its first token starts
+            place = scan.floor
+            while not scan.stage.byte_level and (scan.text[place] & 0xC0) == 0x80:
+                place += 1
+        clear_bit(scan.gaps, place)
 
 
 cdef void emit_one(const Scan* scan, uint8_t code, size_t i) noexcept nogil:
@@ -406,10 +412,13 @@ cdef inline bint is_skipping(const Scan* scan, size_t begin) noexcept nogil:
     return is_set(scan.skips, last_set(scan.segments, begin))
 
 
-cdef size_t scan_unit(const Scan* scan, size_t begin, size_t end, size_t row) noexcept nogil:
+cdef size_t scan_unit(const Scan* scan, size_t begin, size_t end, size_t row,
+                      size_t floor) noexcept nogil:
     """``scan_range`` with scratch of its own, 16 KB of stack: malloc cost a short text 5%."""
     cdef Scratch scratch
-    return scan_range(scan, begin, end, row, is_skipping(scan, begin), &scratch)
+    cdef Scan unit = scan[0]
+    unit.floor = floor
+    return scan_range(&unit, begin, end, row, is_skipping(scan, begin), &scratch)
 
 
 cdef size_t repair_unit(const Scan* scan, size_t begin, size_t end, size_t row,
@@ -423,7 +432,7 @@ cdef size_t repair_unit(const Scan* scan, size_t begin, size_t end, size_t row,
     cdef const uint32_t* singles = stage.steps + stage.n_pairs
     cdef uint8_t[64] classes
     cdef uint32_t[32] entries
-    cdef uint32_t entry
+    cdef uint32_t entry, guessed
     cdef size_t guess = 0, at = begin, n, i
     cdef uint64_t stale
     cdef bint skipping = is_skipping(scan, begin), met = False, single
@@ -434,12 +443,13 @@ cdef size_t repair_unit(const Scan* scan, size_t begin, size_t end, size_t row,
         while i < n and not met:
             entry = tk_entry(singles, row, classes[i])
             row = tk_row_of(entry)
-            guess = tk_row_of(tk_entry(singles, guess, classes[i]))
+            guessed = tk_entry(singles, guess, classes[i])
+            guess = tk_row_of(guessed)
             if i & 1:
                 entries[i >> 1] = (entries[i >> 1] & 0x00FF0000) | entry >> 24 << 24
             else:
                 entries[i >> 1] = entry & 0x00FF0000
-            met = (row == guess and classes[i] != stage.n_classes
+            met = (entry == guessed and classes[i] != stage.n_classes
                    and stage.settled[row // stage.row_width])
             i += 1
         stale = bits_below(i - 1 if met else i)
@@ -463,7 +473,7 @@ cdef int scan_parallel(const Scan* scan, size_t begin, size_t end, size_t* row, 
     for u in prange(n_units, num_threads=num_threads, schedule="dynamic"):
         lasts[u] = scan_unit(scan, begin + <size_t>u * unit,
                              min(begin + (<size_t>u + 1) * unit, end),
-                             row[0] if u == 0 else 0)
+                             row[0] if u == 0 else 0, begin + <size_t>u * unit if u else 0)
     for u in range(n_units):
         at = begin + <size_t>u * unit
         if u == 0:
@@ -483,7 +493,7 @@ cdef int scan_by_transducer(const Scan* scan, int num_threads, size_t unit) noex
         if num_threads > 1:
             status = scan_parallel(scan, at, end, &row, num_threads, unit)
         else:
-            row = scan_unit(scan, at, end, row)
+            row = scan_unit(scan, at, end, row, 0)
         if end < scan.size and status == 0:
             status = check_signals()
         at = end
@@ -660,7 +670,7 @@ cdef int run_stage(const Stage* stage, const uint8_t* text, size_t size, uint64_
         if stage.has_gaps or stage.steps == NULL or has_effect(stage):
             memset(gaps, 0, 2 * n_words * sizeof(uint64_t))
         scan = Scan(stage, text, size, starts, skips, gaps, gaps + n_words, segments,
-                    any_bit(skips, n_words))
+                    any_bit(skips, n_words), 0)
         if stage.steps != NULL:
             status = scan_by_transducer(&scan, num_threads, unit)
             if stage.has_gaps and status == 0:
