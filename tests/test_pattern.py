@@ -261,6 +261,21 @@ def test_automata_are_as_small_as_they_should_be() -> None:
     assert all(count <= 60 for count in states.values()), states
 
 
+@pytest.mark.parametrize("name", ["llama3", "gpt-4o", "kimi-k2", "deepseek-v3-cjk", "any"])
+def test_first_bytes_that_tell_the_class(name: str) -> None:
+    tables = isolated(PATTERNS[name])
+    points = np.array([c for c in range(0x80, 0x110000) if not 0xD800 <= c < 0xE000])
+    classes = tables.pages[tables.page_index[points >> 7], points & 127]
+    firsts = np.array([chr(c).encode()[0] for c in points.tolist()])
+    told = 0
+    for first in range(0x80, 0x100):
+        found = set(classes[firsts == first].tolist())
+        expected = found.pop() if len(found) == 1 else tables.n_classes
+        assert tables.byte_class[first] == expected, hex(first)
+        told += expected != tables.n_classes
+    assert told >= 3  # of Chinese characters, at the least
+
+
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "clip", "chameleon-image"])
 def test_a_pair_is_two_steps(name: str) -> None:
     machine = isolated(PATTERNS[name]).transducer

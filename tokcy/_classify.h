@@ -12,8 +12,10 @@
 
 typedef struct {
     const char *name;
-    /* out[i] = table[text[i]]; the bits of the result are the bytes from 0xC0 up. */
-    uint64_t (*classify)(const uint8_t *text, const uint8_t *table, uint8_t *out);
+    /* out[i] = table[text[i]]; the bits of the result are the bytes from 0xC0 up that get what
+     * 0x80 gets. `beyond` gains the bits of all bytes from 0x80 up. */
+    uint64_t (*classify)(const uint8_t *text, const uint8_t *table, uint8_t *out,
+                         uint64_t *beyond);
     /* out[i] = classes[2 * i] + plain * classes[2 * i + 1], i < 32, modulo 1 << 16. */
     void (*columns)(const uint8_t *classes, uint8_t plain, uint16_t *out);
     /* here[w] and back[w] get bits 0 and 1 of the codes of 64 characters from 32 entries, for
@@ -40,11 +42,24 @@ static inline uint64_t tk_gather_64(const uint8_t *bytes) {
     return mask;
 }
 
-static uint64_t tk_classify_scalar(const uint8_t *text, const uint8_t *table, uint8_t *out) {
-    uint8_t high[64];
+static uint64_t tk_beyond_ascii_scalar(const uint8_t *text) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i += 8) {
+        uint64_t high = tk_load64(text + i) >> 7 & UINT64_C(0x0101010101010101);
+        mask |= (high * UINT64_C(0x0102040810204080)) >> 56 << i;
+    }
+    return mask;
+}
+
+static uint64_t tk_classify_scalar(const uint8_t *text, const uint8_t *table, uint8_t *out,
+                                   uint64_t *beyond) {
+    uint64_t high = tk_beyond_ascii_scalar(text);
+    uint8_t leads[64];
     for (int i = 0; i < 64; i++) out[i] = table[text[i]];
-    for (int i = 0; i < 64; i++) high[i] = text[i] >= 0xC0;
-    return tk_gather_64(high);
+    if (!high) return 0;
+    *beyond |= high;
+    for (int i = 0; i < 64; i++) leads[i] = (text[i] >= 0xC0) & (out[i] == table[0x80]);
+    return tk_gather_64(leads);
 }
 
 static void tk_columns_scalar(const uint8_t *classes, uint8_t plain, uint16_t *out) {
@@ -84,15 +99,6 @@ static uint64_t tk_continuations_scalar(const uint8_t *text) {
     return tk_gather_64(inside);
 }
 
-static uint64_t tk_beyond_ascii_scalar(const uint8_t *text) {
-    uint64_t mask = 0;
-    for (int i = 0; i < 64; i += 8) {
-        uint64_t high = tk_load64(text + i) >> 7 & UINT64_C(0x0101010101010101);
-        mask |= (high * UINT64_C(0x0102040810204080)) >> 56 << i;
-    }
-    return mask;
-}
-
 static size_t tk_positions_scalar(uint64_t bits, size_t base, size_t *out) {
     size_t n = 0;
     for (; bits; bits &= bits - 1) out[n++] = base + (size_t)tk_ctz64(bits);
@@ -122,7 +128,8 @@ TK_AVX2 static inline __m256i tk_look_up_half(__m256i bytes, const uint8_t *tabl
     return found;
 }
 
-TK_AVX2 static uint64_t tk_classify_avx2(const uint8_t *text, const uint8_t *table, uint8_t *out) {
+TK_AVX2 static uint64_t tk_classify_avx2(const uint8_t *text, const uint8_t *table, uint8_t *out,
+                                         uint64_t *beyond) {
     uint64_t leads = 0;
     for (int i = 0; i < 64; i += 32) {
         __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(text + i));
@@ -132,7 +139,10 @@ TK_AVX2 static uint64_t tk_classify_avx2(const uint8_t *text, const uint8_t *tab
             __m256i flipped = _mm256_xor_si256(bytes, _mm256_set1_epi8((char)0x80));
             found = _mm256_or_si256(found, tk_look_up_half(flipped, table + 128));
             __m256i lead = _mm256_cmpgt_epi8(bytes, _mm256_set1_epi8((char)0xBF));
+            lead = _mm256_and_si256(
+                lead, _mm256_cmpeq_epi8(found, _mm256_set1_epi8((char)table[0x80])));
             leads |= (uint64_t)((uint32_t)_mm256_movemask_epi8(lead) & high) << i;
+            *beyond |= (uint64_t)high << i;
         }
         _mm256_storeu_si256((__m256i *)(void *)(out + i), found);
     }
@@ -203,7 +213,7 @@ static const tk_simd_ops tk_avx2_ops = {
 #define TK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")))
 
 TK_AVX512 static uint64_t tk_classify_avx512(const uint8_t *text, const uint8_t *table,
-                                             uint8_t *out) {
+                                             uint8_t *out, uint64_t *beyond) {
     __m512i bytes = _mm512_loadu_si512(text);
     __m512i found = _mm512_permutex2var_epi8(_mm512_loadu_si512(table), bytes,
                                              _mm512_loadu_si512(table + 64));
@@ -212,7 +222,9 @@ TK_AVX512 static uint64_t tk_classify_avx512(const uint8_t *text, const uint8_t 
         __m512i upper = _mm512_permutex2var_epi8(_mm512_loadu_si512(table + 128), bytes,
                                                  _mm512_loadu_si512(table + 192));
         found = _mm512_mask_mov_epi8(found, high, upper);
-        leads = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8((char)0xC0));
+        leads = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8((char)0xC0)) &
+                _mm512_cmpeq_epi8_mask(found, _mm512_set1_epi8((char)table[0x80]));
+        *beyond |= high;
     }
     _mm512_storeu_si512(out, found);
     return leads;

@@ -6,7 +6,8 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 cdef extern from "_classify.h" nogil:
     ctypedef struct tk_simd_ops:
         const char* name
-        uint64_t (*classify)(const uint8_t* text, const uint8_t* table, uint8_t* out) noexcept nogil
+        uint64_t (*classify)(const uint8_t* text, const uint8_t* table, uint8_t* out,
+                             uint64_t* beyond) noexcept nogil
         void (*columns)(const uint8_t* classes, uint8_t plain, uint16_t* out) noexcept nogil
         uint64_t (*events)(const uint32_t* entries, size_t n_words, uint64_t* here,
                            uint64_t* back) noexcept nogil

@@ -166,19 +166,17 @@ cdef bint classify(const Scan* scan, size_t begin, size_t end, uint8_t* classes,
     cdef const Stage* stage = scan.stage
     cdef const uint8_t* text = scan.text
     cdef size_t at = begin, stop, i
-    cdef uint64_t leads
+    cdef uint64_t leads, beyond = 0
     cdef uint8_t[64] tail
-    cdef bint single = stage.byte_level or text[begin] & 0xC0 != 0x80
     while at < end:
         if at + 64 <= scan.size:
-            leads = stage.simd.classify(text + at, stage.byte_class, classes)
+            leads = stage.simd.classify(text + at, stage.byte_class, classes, &beyond)
         else:
             memset(tail, 0, 64)
             memcpy(tail, text + at, scan.size - at)
-            leads = stage.simd.classify(tail, stage.byte_class, classes)
+            leads = stage.simd.classify(tail, stage.byte_class, classes, &beyond)
         stop = at + 64 if at + 64 <= end else end
-        if leads and not stage.byte_level:
-            single = False
+        if not stage.byte_level:
             while leads:
                 i = <size_t>tk_ctz64(leads)
                 classes[i] = wide_class(stage, text + at + i, wide_length(text[at + i]))
@@ -187,7 +185,7 @@ cdef bint classify(const Scan* scan, size_t begin, size_t end, uint8_t* classes,
             skipping[0] = mark_segments(scan, at, stop, classes, skipping[0])
         classes += 64
         at = stop
-    return single
+    return stage.byte_level or beyond == 0
 
 
 # ---------------------------------------------------------------- classes → entries

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .automaton import DEAD, GAP, SPLIT_GAP, Dfa, build_dfa
 from .cascade import Cutter, FusedMachine, common_classes, make_cutter
-from .charset import CharSet
+from .charset import MAX_CODE_POINT, CharSet
 from .classes import MAX_CLASSES, Classes
 from .parser import parse
 from .syntax import Cat, Chars, Empty, Node
@@ -46,7 +46,8 @@ class SplitTables:
         byte_level: whether each byte is one character (the split follows ByteLevel).
         n_classes: number of character classes; the class after the last means end of text.
         byte_class: uint8 [256], the class of an ASCII byte, or of any byte if ``byte_level``;
-            ``n_classes`` for the bytes of longer characters.
+            for the first byte of longer characters their class, if all that begin with it have
+            one (as most Chinese ones have); ``n_classes`` for other bytes of longer characters.
         page_index, pages: uint16 [8704] and uint8 [n, 128], the class of code point ``c`` is
             ``pages[page_index[c >> 7], c & 127]``.
         dfa: the automaton; that of the last split where several are fused.
@@ -140,7 +141,22 @@ def _class_arrays(
     else:
         byte_class = classes.of(np.arange(256, dtype=np.int32))
         byte_class[0x80:] = classes.count
+        for lead in range(0xC2, 0xF5):
+            found = classes.within(*_code_points_behind(lead))
+            if len(found) == 1:
+                byte_class[lead] = found[0]
     return classes.count, byte_class, page_index, pages
+
+
+def _code_points_behind(lead: int) -> tuple[int, int]:
+    """The first and the last code point whose UTF-8 begins with this byte, of 0xC2 to 0xF4."""
+    if lead < 0xE0:
+        return (lead & 0x1F) << 6, (lead & 0x1F) << 6 | 0x3F
+    if lead < 0xF0:
+        first = (lead & 0xF) << 12
+        return max(first, 0x800), first | (0x7FF if lead == 0xED else 0xFFF)  # no surrogates
+    first = (lead & 7) << 18
+    return max(first, 0x10000), min(first | 0x3FFFF, MAX_CODE_POINT)
 
 
 def fuse_splits(stages: Sequence[SplitTables]) -> list[SplitTables]:
