@@ -37,12 +37,6 @@ class Classes:
         """The class of each code point."""
         return self.labels[np.searchsorted(self.begins, code_points, side="right") - 1]
 
-    def within(self, first: int, last: int) -> list[int]:
-        """The classes of the code points first, …, last."""
-        begin, end = np.searchsorted(self.begins, (first, last), side="right")
-        found: list[int] = distinct(self.labels[begin - 1 : end].astype(np.int32)).tolist()
-        return found
-
     def pages(self) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint8]]:
         """``(index, pages)``: the class of c is ``pages[index[c >> 7], c & 127]``.
 

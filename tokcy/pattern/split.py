@@ -33,6 +33,8 @@ GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s
 
 MAX_FOLLOWED_STATES = 256  # of a DFA; a larger one is run token by token
 
+LEADS = slice(0xC2, 0xF5)  # the bytes that a character of several can begin with
+
 BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
 
 
@@ -141,22 +143,10 @@ def _class_arrays(
     else:
         byte_class = classes.of(np.arange(256, dtype=np.int32))
         byte_class[0x80:] = classes.count
-        for lead in range(0xC2, 0xF5):
-            found = classes.within(*_code_points_behind(lead))
-            if len(found) == 1:
-                byte_class[lead] = found[0]
+        runs = np.searchsorted(classes.begins, _code_points_by_lead(), side="right")
+        in_one = runs[:, 0] == runs[:, 1]
+        byte_class[LEADS][in_one] = classes.labels[runs[in_one, 0] - 1]
     return classes.count, byte_class, page_index, pages
-
-
-def _code_points_behind(lead: int) -> tuple[int, int]:
-    """The first and the last code point whose UTF-8 begins with this byte, of 0xC2 to 0xF4."""
-    if lead < 0xE0:
-        return (lead & 0x1F) << 6, (lead & 0x1F) << 6 | 0x3F
-    if lead < 0xF0:
-        first = (lead & 0xF) << 12
-        return max(first, 0x800), first | (0x7FF if lead == 0xED else 0xFFF)  # no surrogates
-    first = (lead & 7) << 18
-    return max(first, 0x10000), min(first | 0x3FFFF, MAX_CODE_POINT)
 
 
 def fuse_splits(stages: Sequence[SplitTables]) -> list[SplitTables]:
@@ -216,6 +206,18 @@ def _fuse(group: list[SplitTables]) -> list[SplitTables]:
             transducer=transducer,
         )
     ]
+
+
+@lru_cache(maxsize=1)
+def _code_points_by_lead() -> npt.NDArray[np.int32]:
+    """The first and the last code point that begins with each byte of ``LEADS``: int32 [51, 2]."""
+    firsts = [
+        *range(0x80, 0x800, 0x40),  # two bytes
+        *(0x800, *range(0x1000, 0x10000, 0x1000)),  # three
+        *(0x10000, *range(0x40000, MAX_CODE_POINT, 0x40000)),  # four
+    ]
+    lasts = [first - 1 for first in firsts[1:]] + [MAX_CODE_POINT]
+    return np.array([firsts, lasts], dtype=np.int32).T
 
 
 @lru_cache(maxsize=1)
