@@ -217,7 +217,7 @@ def _code_points_by_lead() -> npt.NDArray[np.int32]:
         *(0x10000, *range(0x40000, MAX_CODE_POINT, 0x40000)),  # four
     ]
     lasts = [first - 1 for first in firsts[1:]] + [MAX_CODE_POINT]
-    return np.array([firsts, lasts], dtype=np.int32).T
+    return np.stack((firsts, lasts), axis=1).astype(np.int32)
 
 
 @lru_cache(maxsize=1)
