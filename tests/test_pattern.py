@@ -23,6 +23,7 @@ from tokcy.pattern import (
     compile_split,
     fuse_splits,
     literal_split,
+    transducer,
 )
 from tokcy.pattern.automaton import build_dfa
 from tokcy.pattern.charset import MAX_CODE_POINT, CharSet
@@ -258,6 +259,48 @@ def test_automata_are_as_small_as_they_should_be() -> None:
         for name in ("gpt2", "llama3", "gpt-4o", "kimi-k2")
     }
     assert all(count <= 60 for count in states.values()), states
+
+
+@pytest.mark.parametrize("name", ["llama3", "gpt-4o", "kimi-k2", "deepseek-v3-cjk", "any"])
+def test_first_bytes_that_tell_the_class(name: str) -> None:
+    tables = isolated(PATTERNS[name])
+    points = np.array([c for c in range(0x80, 0x110000) if not 0xD800 <= c < 0xE000])
+    classes = tables.pages[tables.page_index[points >> 7], points & 127]
+    firsts = np.array([chr(c).encode()[0] for c in points.tolist()])
+    told = 0
+    for first in range(0x80, 0x100):
+        found = set(classes[firsts == first].tolist())
+        expected = found.pop() if len(found) == 1 else tables.n_classes
+        assert tables.byte_class[first] == expected, hex(first)
+        told += expected != tables.n_classes
+    assert told >= 3  # of Chinese characters, at the least
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "clip", "chameleon-image"])
+def test_a_pair_is_two_steps(name: str) -> None:
+    machine = isolated(PATTERNS[name]).transducer
+    assert machine is not None
+    steps, plain = machine.steps(), machine.n_classes + 1
+    assert steps.n_pairs == plain * plain
+    singles = steps.table[:, steps.n_pairs :]
+    rows = np.arange(len(machine.follow))
+    for first in range(plain):
+        middle = machine.follow[rows, first]
+        assert (singles[rows, first] & 0xFFFF == middle * steps.row_width).all()
+        for second in range(plain):
+            pairs = steps.table[rows, first + plain * second]
+            assert (pairs & 0xFFFF == machine.follow[middle, second] * steps.row_width).all()
+            assert (pairs >> 16 & 0xFF == machine.codes[rows, first]).all()
+            assert (pairs >> 24 == machine.codes[middle, second]).all()
+
+
+def test_more_events_than_have_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isolated(PATTERNS["llama3"]).transducer is not None
+    monkeypatch.setattr(transducer, "MAX_OTHERS", 1)
+    tables = isolated(PATTERNS["llama3"])
+    assert tables.transducer is None
+    text = "it's  12345 \n\n   x"
+    assert our_pieces(PreTokenizer([tables]), text) == hf_pieces(hf_split(tables.pattern), text)
 
 
 def test_arrays_are_read_only() -> None:

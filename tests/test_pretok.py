@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import pickle
+import random
 import signal
 import time
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from tokenizers import pre_tokenizers
 from tokcy import _pretok
 from tokcy import unicode as ucd
 from tokcy._pretok import PreTokenizer
-from tokcy.pattern import GPT2_PATTERN, SplitTables, charset_split, compile_split
+from tokcy.pattern import GPT2_PATTERN, SplitTables, charset_split, compile_split, transducer
 
 DEEPSEEK = ["deepseek-v3-numbers", "deepseek-v3-cjk", "deepseek-v3-text"]
 DEEPSEEK_OLD = [
@@ -202,7 +203,45 @@ def test_segments_are_split_each_for_itself(names: list[str], parts: Any) -> Non
         assert ours.pieces(whole, num_threads, unit, segments) == expected
 
 
+@pytest.mark.parametrize("distance", [5, 20, 60, 200, 3000])
+@pytest.mark.parametrize("names", [["llama3"], ["gpt-4o"], ["clip"], DEEPSEEK, ["jais2"]])
+def test_many_and_few_segments(names: list[str], distance: int) -> None:
+    """Blocks with segments so far apart that they are put right, or nearer, and odd and even."""
+    source = random.Random(distance)
+    parts = ["the ", "don't", "123456", "\n    x", "中文", "é ", "  \n", "a", "Word", "😀", "?\r\n"]
+    text = "".join(source.choices(parts, k=8_000))
+    begins = [i for i, byte in enumerate(text.encode()) if byte & 0xC0 != 0x80][1:]
+    segments, at = [], 0
+    while (at := at + source.randint(1, 2 * distance)) < len(begins):
+        segments.append((begins[at], source.random() < 0.4))
+    tables = isolated(*names)
+    expected = PreTokenizer(tables, use_transducer=False).pieces(text, segments=segments)
+    for simd in simd_variants():
+        ours = PreTokenizer(tables, simd=simd)
+        for num_threads, unit in ((1, 0), (2, 64), (2, 5000)):
+            assert ours.pieces(text, num_threads, unit, segments) == expected
+
+
 # Every way finds the same
+
+
+@settings(max_examples=30)
+@given(texts([PATTERNS["gpt-4o"]], 100), st.integers(1, 60), st.integers(2, 400))
+@pytest.mark.parametrize("names", [["gpt2"], ["llama3"], ["gpt-4o"], DEEPSEEK, DEEPSEEK_OLD])
+def test_one_character_a_step_finds_what_two_do(
+    names: list[str], text: str, repeat: int, segment: int
+) -> None:
+    text = (text * repeat)[:9_000]
+    starts = [i for i, byte in enumerate(text.encode()) if byte & 0xC0 != 0x80][segment::segment]
+    segments = [(at, at % 3 == 0) for at in starts]
+    tables = isolated(*names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transducer, "MAX_PAIRED", 0)
+        single = PreTokenizer(tables)
+    assert PreTokenizer(tables).pieces(text, segments=segments) == single.pieces(
+        text, segments=segments
+    )
+
 
 PLAIN = ["gpt2", "llama3", "gpt-4o", "kimi-k2", "cl100k", "clip", "k-exaone", "chameleon-image"]
 
@@ -222,6 +261,15 @@ def test_every_way_finds_the_same(names: list[str], text: str, repeat: int, unit
         assert ours.pieces(text, num_threads, 1) == expected
 
 
+def test_what_is_taken_back_where_a_guess_begins() -> None:
+    """Behind a gap at the end of a unit of 64 bytes, which is not the next one's to change."""
+    tables = isolated("chameleon-image")
+    slow, ours = PreTokenizer(tables, use_transducer=False), PreTokenizer(tables)
+    for before in range(55, 72):
+        for text in ("x" * before + "IMGIMGIZZ", "x" * (before - 3) + "é中IMGIMGIZZ"):
+            assert ours.pieces(text, 2, 64) == slow.pieces(text)
+
+
 RUNS = {
     **{repr(c): c for c in " \n\ta1!'"},
     "blank lines": "\n    ",
@@ -231,6 +279,8 @@ RUNS = {
     "contractions": "it's",
     "camel case": "aB",
     "line ends": "\r\n\r",
+    "indented wide characters": "\n    é\n   中",
+    "wide spaces": "\u3000\n\u3000\u3000\u3000\u3000é",
 }
 
 

@@ -92,17 +92,6 @@ static inline uint64_t tk_load64(const uint8_t *p) {
     return v;
 }
 
-/* Two numbers side by side by one store, where bytes are in that order. */
-static inline void tk_store_two16(uint16_t *p, uint32_t first, uint32_t second) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    p[0] = (uint16_t)first;
-    p[1] = (uint16_t)second;
-#else
-    uint32_t both = first | second << 16;
-    memcpy(p, &both, 4);
-#endif
-}
-
 static inline uint32_t tk_load32(const uint8_t *p) {
     uint32_t v;
     memcpy(&v, p, 4);

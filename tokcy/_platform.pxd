@@ -18,4 +18,3 @@ cdef extern from "_platform.h" nogil:
     uint32_t tk_load32(const uint8_t* p)
     void* tk_alloc_table(size_t size)
     void* tk_alloc_large(size_t size, size_t used)
-    void tk_store_two16(uint16_t* p, uint32_t first, uint32_t second)

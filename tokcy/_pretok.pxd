@@ -1,13 +1,17 @@
 """Text → piece boundaries: the C interface that the engine calls."""
 
-from libc.stdint cimport uint8_t, uint16_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef extern from "_classify.h" nogil:
     ctypedef struct tk_simd_ops:
         const char* name
-        uint64_t (*classify)(const uint8_t* text, const uint8_t* table, uint8_t* out) noexcept nogil
-        void (*events)(const uint16_t* rows, const uint16_t* bounds, uint64_t* masks) noexcept nogil
+        uint64_t (*classify)(const uint8_t* text, const uint8_t* table, uint8_t* out,
+                             uint64_t* beyond) noexcept nogil
+        void (*columns)(const uint8_t* classes, uint8_t plain, uint16_t* out) noexcept nogil
+        uint64_t (*events)(const uint32_t* entries, size_t n_words, uint64_t* here,
+                           uint64_t* back) noexcept nogil
+        void (*spread)(const uint32_t* entries, uint64_t* masks) noexcept nogil
         uint64_t (*continuations)(const uint8_t* text) noexcept nogil
         uint64_t (*beyond_ascii)(const uint8_t* text) noexcept nogil
         size_t (*positions)(uint64_t bits, size_t base, size_t* out) noexcept nogil
@@ -32,14 +36,10 @@ cdef struct Stage:
     const uint16_t* next        # DFA, n_columns wide; the last column is the end of text
     const uint8_t* accept
     size_t n_columns
-    const uint8_t* table        # transducer, or NULL
+    const uint32_t* steps       # the transducer's (tokcy.pattern.transducer.Steps), or NULL
+    size_t n_pairs
     size_t row_width
-    uint16_t start
-    const uint16_t* bounds
-    const uint8_t* borders
-    const uint8_t* gaps
-    const uint8_t* undo
-    const uint8_t* cut
+    const uint8_t* others
     const uint8_t* settled
     uint8_t n_classes
     bint byte_level
@@ -51,6 +51,7 @@ cdef struct Stage:
 cdef class PreTokenizer:
     cdef tuple _tables
     cdef list _passes           # the SplitTables that the stages point into
+    cdef list _steps            # and the Steps
     cdef Stage* _stages
     cdef size_t _n_stages
 

@@ -3,10 +3,10 @@
 """Text → piece boundaries, by the tables that tokcy.pattern makes of split patterns.
 
 A split is one pass. Bytes become classes (``classify``), classes drive the transducer
-(``run_transducer``: one table step per byte, eight cursors in one loop), and the rows it goes
-through become bits where pieces start (``emit``). A cursor, or a thread, begins at a guessed
-state; where the scan before it arrives, the truth overwrites the guess until both are in one
-state, from where they are the same. This is exact because a token depends on no text before it.
+(``run_transducer``: one table step for two bytes, eight cursors in one loop), and what it tells
+becomes bits where pieces start (``emit``). A cursor, or a thread, begins at a guessed state;
+where the scan before it arrives, the truth overwrites the guess until both are in one state,
+from where they are the same. This is exact because a token depends on no text before it.
 
 Splits without a transducer go through the DFA token by token (``scan_by_dfa``).
 """
@@ -29,7 +29,7 @@ from tokcy._bitmap cimport (
     next_set,
     set_bit,
 )
-from tokcy._platform cimport tk_ctz64, tk_store_two16
+from tokcy._platform cimport tk_ctz64, tk_popcount64
 from tokcy._status cimport check_signals, raise_status
 
 from tokcy.errors import SettingError
@@ -49,15 +49,15 @@ cdef enum:
     MATCH = 1
     GAP = 2
     SPLIT_GAP = 3
-    ROW_UNIT = 8
+    GAP_HERE = 4            # the bits of codes
+    GAP_BACK = 5
+    CUT = 6
+    OTHER = 7
 
 cdef enum:
-    CURSORS = 8
-    LONG_STRIDE = 1024
-    MIDDLE_STRIDE = 128
-    SHORT_STRIDE = 32
-    SHORTEST_STRIDE = 8
-    BLOCK = 8192            # CURSORS * LONG_STRIDE; classes and rows of a block stay in L1
+    BLOCK = 4096            # bytes; their classes, columns and entries stay in L1
+    PAIRS = 2048
+    BLOCK_WORDS = 64
     DEFAULT_UNIT = 32768
     FEW_WORDS = 32          # of each bitmap, that the stack takes
     SUPER_BLOCK = 4194304   # bytes between two looks at pending signals
@@ -88,11 +88,27 @@ cdef struct Scan:
     uint64_t* cuts              # starts of segments that an earlier split of a cascade makes
     const uint64_t* segments    # `starts` as they were before this stage
     bint any_skips
+    size_t floor                # where a guess begins; before it nothing is its to take back
 
 
 cdef struct Scratch:
-    uint8_t classes[BLOCK]
-    uint16_t rows[BLOCK]
+    uint8_t[BLOCK] classes
+    uint16_t[PAIRS] columns
+    uint32_t[PAIRS] entries
+
+
+cdef extern from "_steps.h" nogil:
+    ctypedef struct tk_walk:
+        const uint32_t* pairs
+        const uint32_t* singles
+        const uint16_t* columns
+        const uint8_t* classes
+        uint32_t* entries
+    uint32_t tk_entry(const uint32_t* table, size_t row, size_t column)
+    size_t tk_row_of(uint32_t entry)
+    size_t tk_run_pairs(const tk_walk* walk, size_t n, size_t row, size_t guess)
+    size_t tk_run_singles(const tk_walk* walk, size_t n, size_t row, size_t guess)
+    void tk_repair(const tk_walk* walk, size_t i, size_t n, size_t row)
 
 
 # ---------------------------------------------------------------- bytes → classes
@@ -141,102 +157,110 @@ cdef bint mark_segments(const Scan* scan, size_t begin, size_t end, uint8_t* cla
 
 
 cdef bint classify(const Scan* scan, size_t begin, size_t end, uint8_t* classes,
-                   bint skipping) noexcept nogil:
-    """The columns of the bytes begin, …, end - 1, where ``begin`` is a multiple of 64."""
+                   bint* skipping) noexcept nogil:
+    """The columns of the bytes begin, …, end - 1, where ``begin`` is a multiple of 64.
+
+    ``skipping`` says whether the segment that runs into ``begin`` is skipped, and then whether
+    the one that runs into ``end`` is. The result: whether each byte is a character.
+    """
     cdef const Stage* stage = scan.stage
     cdef const uint8_t* text = scan.text
     cdef size_t at = begin, stop, i
-    cdef uint64_t leads
+    cdef uint64_t leads, beyond = 0
     cdef uint8_t[64] tail
     while at < end:
         if at + 64 <= scan.size:
-            leads = stage.simd.classify(text + at, stage.byte_class, classes)
+            leads = stage.simd.classify(text + at, stage.byte_class, classes, &beyond)
         else:
             memset(tail, 0, 64)
             memcpy(tail, text + at, scan.size - at)
-            leads = stage.simd.classify(tail, stage.byte_class, classes)
+            leads = stage.simd.classify(tail, stage.byte_class, classes, &beyond)
         stop = at + 64 if at + 64 <= end else end
         if not stage.byte_level:
             while leads:
                 i = <size_t>tk_ctz64(leads)
                 classes[i] = wide_class(stage, text + at + i, wide_length(text[at + i]))
                 leads &= leads - 1
-        if skipping or scan.segments[at >> 6]:
-            skipping = mark_segments(scan, at, stop, classes, skipping)
+        if skipping[0] or scan.segments[at >> 6]:
+            skipping[0] = mark_segments(scan, at, stop, classes, skipping[0])
         classes += 64
         at = stop
-    return skipping
+    return stage.byte_level or beyond == 0
 
 
-# ---------------------------------------------------------------- classes → rows
+# ---------------------------------------------------------------- classes → entries
 
-cdef inline size_t step(const uint8_t* table, size_t row, uint8_t column) noexcept nogil:
-    return (<const uint16_t*>(table + 2 * <size_t>column + ROW_UNIT * row))[0]
-
-
-cdef inline size_t two_steps(const uint8_t* table, size_t row, const uint8_t* classes,
-                             uint16_t* rows) noexcept nogil:
-    # One store for two rows: with one for each, the loop waited for the store buffer.
-    cdef size_t first = step(table, row, classes[0]), second = step(table, first, classes[1])
-    tk_store_two16(rows, <uint32_t>first, <uint32_t>second)
-    return second
+cdef size_t count_segments(const Scan* scan, size_t begin, size_t n) noexcept nogil:
+    cdef size_t word, found = 0
+    for word in range(begin >> 6, (begin + n + 63) >> 6):
+        found += <size_t>tk_popcount64(scan.segments[word])
+    return found
 
 
-cdef size_t run_single(const uint8_t* table, const uint8_t* classes, uint16_t* rows, size_t n,
-                       size_t row) noexcept nogil:
-    cdef size_t i
-    for i in range(n):
-        row = step(table, row, classes[i])
-        rows[i] = <uint16_t>row
-    return row
+cdef inline uint16_t column_at_segment(const Stage* stage, const uint8_t* classes) noexcept nogil:
+    """A column for two characters of which a segment begins at one, right but for what it tells.
+
+    It leads where it should if the segment is skipped, or one that is skipped ends there.
+    """
+    cdef size_t plain = stage.n_classes + 1, upper = plain + 1, a = classes[0], b = classes[1]
+    if a >= upper:
+        a -= upper
+    if b >= upper:
+        b -= upper
+    if a >= plain or b >= plain:
+        return <uint16_t>(stage.n_pairs + upper + plain)
+    return <uint16_t>(a + plain * b)
 
 
-cdef inline size_t run_cursors(const uint8_t* table, const uint8_t* classes, uint16_t* rows,
-                               size_t stride, size_t row, size_t guess) noexcept nogil:
-    """Eight stretches of ``stride`` bytes at once: a step waits for memory, not for the others."""
-    cdef size_t r0 = row, r1 = guess, r2 = guess, r3 = guess
-    cdef size_t r4 = guess, r5 = guess, r6 = guess, r7 = guess
-    cdef size_t i, end
-    for i in range(0, stride, 2):
-        r0 = two_steps(table, r0, classes + i, rows + i)
-        r1 = two_steps(table, r1, classes + i + stride, rows + i + stride)
-        r2 = two_steps(table, r2, classes + i + 2 * stride, rows + i + 2 * stride)
-        r3 = two_steps(table, r3, classes + i + 3 * stride, rows + i + 3 * stride)
-        r4 = two_steps(table, r4, classes + i + 4 * stride, rows + i + 4 * stride)
-        r5 = two_steps(table, r5, classes + i + 5 * stride, rows + i + 5 * stride)
-        r6 = two_steps(table, r6, classes + i + 6 * stride, rows + i + 6 * stride)
-        r7 = two_steps(table, r7, classes + i + 7 * stride, rows + i + 7 * stride)
-    end = stride
-    while end < CURSORS * stride:
-        row = rows[end - 1]
-        for i in range(end, end + stride):
-            row = step(table, row, classes[i])
-            if rows[i] == row:
-                break
-            rows[i] = <uint16_t>row
-        end += stride
-    return rows[end - 1]
+cdef void pair_columns(const Scan* scan, size_t begin, size_t n, Scratch* scratch) noexcept nogil:
+    cdef const Stage* stage = scan.stage
+    cdef size_t at, i
+    cdef uint64_t bits
+    for at in range(0, n, 64):
+        stage.simd.columns(scratch.classes + at, stage.n_classes + 1, scratch.columns + at // 2)
+        bits = scan.segments[(begin + at) >> 6]
+        while bits:
+            i = (at + <size_t>tk_ctz64(bits)) >> 1
+            scratch.columns[i] = column_at_segment(stage, scratch.classes + 2 * i)
+            bits &= bits - 1
 
 
-cdef size_t run_transducer(const Stage* stage, const uint8_t* classes, uint16_t* rows, size_t n,
-                           size_t row) noexcept nogil:
-    """The rows entered by reading ``n`` columns from ``row`` on; the last one."""
-    cdef size_t at = 0
-    if n == BLOCK:
-        return run_cursors(stage.table, classes, rows, LONG_STRIDE, row, stage.start)
-    while n - at >= CURSORS * MIDDLE_STRIDE:
-        row = run_cursors(stage.table, classes + at, rows + at, MIDDLE_STRIDE, row, stage.start)
-        at += CURSORS * MIDDLE_STRIDE
-    while n - at >= CURSORS * SHORT_STRIDE:
-        row = run_cursors(stage.table, classes + at, rows + at, SHORT_STRIDE, row, stage.start)
-        at += CURSORS * SHORT_STRIDE
-    while n - at >= CURSORS * SHORTEST_STRIDE:
-        row = run_cursors(stage.table, classes + at, rows + at, SHORTEST_STRIDE, row, stage.start)
-        at += CURSORS * SHORTEST_STRIDE
-    return run_single(stage.table, classes + at, rows + at, n - at, row)
+cdef void put_segments_right(const Scan* scan, size_t begin, size_t n, size_t row,
+                             const tk_walk* walk) noexcept nogil:
+    """Repair the entries where segments begin, and those behind them as far as is needed."""
+    cdef size_t at, i
+    cdef uint64_t bits
+    for at in range(0, n, 64):
+        bits = scan.segments[(begin + at) >> 6]
+        while bits:
+            i = (at + <size_t>tk_ctz64(bits)) >> 1
+            tk_repair(walk, i, (n + 1) >> 1, tk_row_of(walk.entries[i - 1]) if i else row)
+            bits &= bits - 1
 
 
-# ---------------------------------------------------------------- rows → bits
+cdef size_t run_transducer(const Scan* scan, size_t begin, size_t n, size_t row,
+                           Scratch* scratch) noexcept nogil:
+    """The entries for ``n`` classes from ``row`` on; the last row.
+
+    Segments that are not many are taken for other text at first, and put right then.
+    """
+    cdef const Stage* stage = scan.stage
+    cdef size_t n_pairs = (n + 1) >> 1, n_segments
+    cdef tk_walk walk = tk_walk(stage.steps, stage.steps + stage.n_pairs, &scratch.columns[0],
+                                &scratch.classes[0], &scratch.entries[0])
+    if n & 1:
+        scratch.classes[n] = stage.n_classes
+    n_segments = count_segments(scan, begin, n)
+    if stage.n_pairs == 0 or n_segments > n >> 5:
+        return tk_run_singles(&walk, n_pairs, row, 0)
+    pair_columns(scan, begin, n, scratch)
+    tk_run_pairs(&walk, n_pairs, row, 0)
+    if n_segments:
+        put_segments_right(scan, begin, n, row, &walk)
+    return tk_row_of(scratch.entries[n_pairs - 1])
+
+
+# ---------------------------------------------------------------- entries → bits
 
 cdef inline size_t step_back(const Scan* scan, size_t i, int n_characters) noexcept nogil:
     # Nothing goes back beyond the text; a table from a file that lies might.
@@ -249,26 +273,39 @@ cdef inline size_t step_back(const Scan* scan, size_t i, int n_characters) noexc
     return i
 
 
-cdef void emit_others(const Scan* scan, size_t row, size_t i) noexcept nogil:
-    """Any event, told by the character at i (or by the end of text, if i is the size)."""
-    cdef const Stage* stage = scan.stage
-    cdef size_t at = row // stage.row_width, place = i
-    cdef int borders = stage.borders[at], gaps = stage.gaps[at], undo = stage.undo[at]
-    cdef int distance = 0
-    if stage.cut[at] and i < scan.size:
-        set_bit(scan.cuts, i)
-    if undo and i > 0:
-        while undo > 1:
-            place = last_set(scan.starts, i)
-            if is_set(scan.segments, place):    # nor this, as it is no guess
-                break
-            clear_bit(scan.starts, place)
-            undo -= 1
-        if stage.has_gaps:
-            while place < i:
-                clear_bit(scan.gaps, place)
+cdef void take_back(const Scan* scan, size_t i, int n_borders) noexcept nogil:
+    """Forget the last borders before i, and what was told of gaps since."""
+    cdef size_t place = i
+    while n_borders:
+        place = last_set(scan.starts, i)
+        if is_set(scan.segments, place) or place < scan.floor:  # nor this, as it is no guess
+            break
+        clear_bit(scan.starts, place)
+        n_borders -= 1
+    if scan.stage.has_gaps:
+        while place < i:
+            clear_bit(scan.gaps, place)
+            place += 1
+        place = last_set(scan.starts, i)
+        if place < scan.floor:  # a guess does not tell where its first token starts
+            place = scan.floor
+            while not scan.stage.byte_level and (scan.text[place] & 0xC0) == 0x80:
                 place += 1
-            clear_bit(scan.gaps, last_set(scan.starts, i))
+        clear_bit(scan.gaps, place)
+
+
+cdef void emit_one(const Scan* scan, uint8_t code, size_t i) noexcept nogil:
+    """Any event, told by the character at i (or by the end of text, if i is the size)."""
+    cdef const uint8_t* other
+    cdef int borders = code & 15, gaps = code >> GAP_HERE & 3, cut = code >> CUT & 1, distance = 0
+    cdef size_t place
+    if code >> OTHER:
+        other = scan.stage.others + (code & 0x7C)
+        borders, gaps, cut = other[0], other[1], other[3]
+        if other[2] and i > 0:
+            take_back(scan, i, other[2] - 1)
+    if cut and i < scan.size:
+        set_bit(scan.cuts, i)
     while borders | gaps:
         place = step_back(scan, i, distance)
         if borders & 1 and place < scan.size:
@@ -280,46 +317,74 @@ cdef void emit_others(const Scan* scan, size_t row, size_t i) noexcept nogil:
         distance += 1
 
 
-cdef void emit_one_back(const Scan* scan, size_t word, uint64_t bits) noexcept nogil:
-    """Set the bits one character before these; a shift does for those behind an ASCII one."""
+cdef inline void emit_back(const Scan* scan, uint64_t* bitmap, size_t word, uint64_t bits,
+                           int distance, bint single) noexcept nogil:
+    """Set the bits some characters before these; a shift does for those behind ASCII ones."""
     cdef size_t base = word << 6
-    cdef uint64_t behind_wide = 0
-    if not scan.stage.byte_level:
-        behind_wide = ~<uint64_t>0
+    cdef uint64_t one_by_one = 0    # what has a longer character so near before it
+    cdef int _
+    if not single:
+        one_by_one = ~<uint64_t>0
         if base + 64 <= scan.size:
-            behind_wide = scan.stage.simd.beyond_ascii(scan.text + base) << 1 | 1
-    scan.starts[word] |= (bits & ~behind_wide) >> 1
-    bits &= behind_wide | 1
+            one_by_one = scan.stage.simd.beyond_ascii(scan.text + base) << 1
+            for _ in range(1, distance):
+                one_by_one |= one_by_one << 1
+    one_by_one |= bits_below(<size_t>distance)
+    bitmap[word] |= (bits & ~one_by_one) >> distance
+    bits &= one_by_one
     while bits:
-        set_bit(scan.starts, step_back(scan, base + <size_t>tk_ctz64(bits), 1))
+        set_bit(bitmap, step_back(scan, base + <size_t>tk_ctz64(bits), distance))
         bits &= bits - 1
 
 
-cdef void emit(const Scan* scan, uint16_t* rows, size_t begin, size_t n) noexcept nogil:
-    """Set the bits that ``n`` rows tell of, the first of them entered at byte ``begin``.
-
-    ``begin`` is a multiple of 64, and ``rows`` has room up to the next multiple of 64.
-    """
-    cdef const Stage* stage = scan.stage
-    cdef size_t word = begin >> 6, at, i
-    cdef uint64_t[5] masks
+cdef void emit_more(const Scan* scan, const uint32_t* entries, size_t word,
+                    bint single) noexcept nogil:
+    """Set the bits of 32 entries but for borders at a character and one before it."""
+    cdef uint64_t[8] masks
     cdef uint64_t bits
+    cdef int k
+    scan.stage.simd.spread(entries, masks)
+    if scan.stage.has_gaps:
+        scan.gaps[word] |= masks[GAP_HERE] & ~masks[OTHER]
+        scan.cuts[word] |= masks[CUT] & ~masks[OTHER]
+        bits = masks[GAP_BACK] & ~masks[OTHER]
+        if bits:
+            emit_back(scan, scan.gaps, word, bits, 1, single)
+    if not masks[OTHER]:
+        for k in range(2, GAP_HERE):
+            if masks[k]:
+                emit_back(scan, scan.starts, word, masks[k], k, single)
+        return
+    # In order, as what is taken back must be there, and what is told later must not.
+    bits = masks[2] | masks[3] | masks[OTHER]
+    while bits:
+        k = tk_ctz64(bits)
+        emit_one(scan, <uint8_t>(entries[k >> 1] >> (24 if k & 1 else 16)),
+                 (word << 6) + <size_t>k)
+        bits &= bits - 1
+
+
+cdef void emit(const Scan* scan, uint32_t* entries, size_t begin, size_t n,
+               bint single) noexcept nogil:
+    """Set the bits that the entries of ``n`` characters tell of, the first at byte ``begin``.
+
+    ``begin`` is a multiple of 64, and ``entries`` has room up to the next multiple of 64.
+    """
+    cdef size_t first = begin >> 6, n_words = (n + 63) >> 6, word
+    cdef uint64_t[BLOCK_WORDS] here
+    cdef uint64_t[BLOCK_WORDS] back
+    cdef uint64_t more
     if n & 63:
-        memset(rows + n, 0, (64 - (n & 63)) * sizeof(uint16_t))
-    for at in range(0, n, 64):
-        stage.simd.events(rows + at, stage.bounds, masks)
-        scan.starts[word] |= masks[0] & ~masks[3]
-        if stage.has_gaps:
-            scan.gaps[word] |= masks[1] & ~masks[2]
-            scan.cuts[word] |= masks[2] & ~masks[3]
-        if masks[3] & ~masks[4]:
-            emit_one_back(scan, word, masks[3] & ~masks[4])
-        bits = masks[4]
-        while bits:
-            i = <size_t>tk_ctz64(bits)
-            emit_others(scan, rows[at + i], (word << 6) + i)
-            bits &= bits - 1
-        word += 1
+        memset(entries + (n + 1) // 2, 0, (64 - (n & 63)) // 2 * sizeof(uint32_t))
+    more = scan.stage.simd.events(entries, n_words, here, back)
+    for word in range(n_words):
+        scan.starts[first + word] |= here[word]
+        if back[word]:
+            emit_back(scan, scan.starts, first + word, back[word], 1, single)
+    while more:
+        word = <size_t>tk_ctz64(more)
+        emit_more(scan, entries + 32 * word, first + word, single)
+        more &= more - 1
 
 
 # ---------------------------------------------------------------- one stage
@@ -328,11 +393,12 @@ cdef size_t scan_range(const Scan* scan, size_t begin, size_t end, size_t row, b
                        Scratch* scratch) noexcept nogil:
     """Scan begin, …, end - 1 from ``row`` on, ``begin`` being a multiple of 64."""
     cdef size_t at = begin, n
+    cdef bint single
     while at < end:
         n = min(<size_t>BLOCK, end - at)
-        skipping = classify(scan, at, at + n, scratch.classes, skipping)
-        row = run_transducer(scan.stage, scratch.classes, scratch.rows, n, row)
-        emit(scan, scratch.rows, at, n)
+        single = classify(scan, at, at + n, scratch.classes, &skipping)
+        row = run_transducer(scan, at, n, row, scratch)
+        emit(scan, scratch.entries, at, n, single)
         at += n
     return row
 
@@ -344,10 +410,13 @@ cdef inline bint is_skipping(const Scan* scan, size_t begin) noexcept nogil:
     return is_set(scan.skips, last_set(scan.segments, begin))
 
 
-cdef size_t scan_unit(const Scan* scan, size_t begin, size_t end, size_t row) noexcept nogil:
-    """``scan_range`` with scratch of its own, 24 KB of stack: malloc cost a short text 5%."""
+cdef size_t scan_unit(const Scan* scan, size_t begin, size_t end, size_t row,
+                      size_t floor) noexcept nogil:
+    """``scan_range`` with scratch of its own, 16 KB of stack: malloc cost a short text 5%."""
     cdef Scratch scratch
-    return scan_range(scan, begin, end, row, is_skipping(scan, begin), &scratch)
+    cdef Scan unit = scan[0]
+    unit.floor = floor
+    return scan_range(&unit, begin, end, row, is_skipping(scan, begin), &scratch)
 
 
 cdef size_t repair_unit(const Scan* scan, size_t begin, size_t end, size_t row,
@@ -358,20 +427,27 @@ cdef size_t repair_unit(const Scan* scan, size_t begin, size_t end, size_t row,
     is final; the bits from there on are right as they are. Returns the true last row.
     """
     cdef const Stage* stage = scan.stage
+    cdef const uint32_t* singles = stage.steps + stage.n_pairs
     cdef uint8_t[64] classes
-    cdef uint16_t[64] rows
-    cdef size_t guess = stage.start, at = begin, n, i
+    cdef uint32_t[32] entries
+    cdef uint32_t entry, guessed
+    cdef size_t guess = 0, at = begin, n, i
     cdef uint64_t stale
-    cdef bint skipping = is_skipping(scan, begin), met = False
+    cdef bint skipping = is_skipping(scan, begin), met = False, single
     while at < end and not met:
         n = min(<size_t>64, end - at)
-        skipping = classify(scan, at, at + n, classes, skipping)
+        single = classify(scan, at, at + n, classes, &skipping)
         i = 0
         while i < n and not met:
-            row = step(stage.table, row, classes[i])
-            guess = step(stage.table, guess, classes[i])
-            rows[i] = <uint16_t>row
-            met = (row == guess and classes[i] != stage.n_classes
+            entry = tk_entry(singles, row, classes[i])
+            row = tk_row_of(entry)
+            guessed = tk_entry(singles, guess, classes[i])
+            guess = tk_row_of(guessed)
+            if i & 1:
+                entries[i >> 1] = (entries[i >> 1] & 0x00FF0000) | entry >> 24 << 24
+            else:
+                entries[i >> 1] = entry & 0x00FF0000
+            met = (entry == guessed and classes[i] != stage.n_classes
                    and stage.settled[row // stage.row_width])
             i += 1
         stale = bits_below(i - 1 if met else i)
@@ -379,7 +455,7 @@ cdef size_t repair_unit(const Scan* scan, size_t begin, size_t end, size_t row,
         if stage.has_gaps:
             scan.gaps[at >> 6] &= ~stale
             scan.cuts[at >> 6] &= ~stale
-        emit(scan, rows, at, i)
+        emit(scan, entries, at, i, single)
         at += n
     return guessed_last if met else row
 
@@ -395,7 +471,7 @@ cdef int scan_parallel(const Scan* scan, size_t begin, size_t end, size_t* row, 
     for u in prange(n_units, num_threads=num_threads, schedule="dynamic"):
         lasts[u] = scan_unit(scan, begin + <size_t>u * unit,
                              min(begin + (<size_t>u + 1) * unit, end),
-                             row[0] if u == 0 else scan.stage.start)
+                             row[0] if u == 0 else 0, begin + <size_t>u * unit if u else 0)
     for u in range(n_units):
         at = begin + <size_t>u * unit
         if u == 0:
@@ -407,21 +483,22 @@ cdef int scan_parallel(const Scan* scan, size_t begin, size_t end, size_t* row, 
 
 
 cdef int scan_by_transducer(const Scan* scan, int num_threads, size_t unit) noexcept nogil:
-    cdef size_t at = 0, end, row = scan.stage.start
+    cdef size_t at = 0, end, row = 0
+    cdef uint32_t entry
     cdef int status = 0
     while at < scan.size and status == 0:
         end = min(at + SUPER_BLOCK, scan.size)
         if num_threads > 1:
             status = scan_parallel(scan, at, end, &row, num_threads, unit)
         else:
-            row = scan_unit(scan, at, end, row)
+            row = scan_unit(scan, at, end, row, 0)
         if end < scan.size and status == 0:
             status = check_signals()
         at = end
     if status == 0:
         # The end of text, told by one more character, the first of a segment behind it.
-        row = step(scan.stage.table, row, 2 * scan.stage.n_classes + 3)
-        emit_others(scan, row, scan.size)
+        entry = tk_entry(scan.stage.steps + scan.stage.n_pairs, row, 2 * scan.stage.n_classes + 3)
+        emit_one(scan, <uint8_t>(entry >> 24), scan.size)
     return status
 
 
@@ -588,11 +665,11 @@ cdef int run_stage(const Stage* stage, const uint8_t* text, size_t size, uint64_
     if segments != NULL:
         gaps = segments + n_words
         memcpy(segments, starts, n_words * sizeof(uint64_t))
-        if stage.has_gaps or stage.table == NULL or has_effect(stage):
+        if stage.has_gaps or stage.steps == NULL or has_effect(stage):
             memset(gaps, 0, 2 * n_words * sizeof(uint64_t))
         scan = Scan(stage, text, size, starts, skips, gaps, gaps + n_words, segments,
-                    any_bit(skips, n_words))
-        if stage.table != NULL:
+                    any_bit(skips, n_words), 0)
+        if stage.steps != NULL:
             status = scan_by_transducer(&scan, num_threads, unit)
             if stage.has_gaps and status == 0:
                 join_gaps(&scan)
@@ -630,8 +707,10 @@ cdef class PreTokenizer:
         self._stages = <Stage*>calloc(self._n_stages + 1, sizeof(Stage))
         if self._stages == NULL:
             raise MemoryError
-        for i, tables in enumerate(self._passes):
-            fill_stage(&self._stages[<size_t>i], tables, use_transducer)
+        self._steps = [tables.transducer.steps() if use_transducer and tables.transducer else None
+                       for tables in self._passes]
+        for i, (tables, steps) in enumerate(zip(self._passes, self._steps)):
+            fill_stage(&self._stages[<size_t>i], tables, steps)
             self._stages[<size_t>i].simd = ops
 
     def __dealloc__(self):
@@ -712,13 +791,12 @@ cdef class PreTokenizer:
 
 
 cdef void* data_of(array) except? NULL:
-    """The address of a NumPy array's first element; the SplitTables keep it alive."""
+    """The address of a NumPy array's elements; the PreTokenizer keeps it alive."""
     cdef const uint8_t[::1] view = array.reshape(-1).view("u1")
-    return <void*>&view[0]
+    return <void*>&view[0] if view.shape[0] else NULL
 
 
-cdef int fill_stage(Stage* stage, tables, bint use_transducer) except -1:
-    transducer = tables.transducer if use_transducer else None
+cdef int fill_stage(Stage* stage, tables, steps) except -1:
     stage.byte_class = <const uint8_t*>data_of(tables.byte_class)
     stage.page_index = <const uint16_t*>data_of(tables.page_index)
     stage.pages = <const uint8_t*>data_of(tables.pages)
@@ -730,14 +808,10 @@ cdef int fill_stage(Stage* stage, tables, bint use_transducer) except -1:
     stage.has_gaps = tables.has_gaps
     stage.behavior = _split.BEHAVIORS.index(tables.behavior)
     stage.invert = tables.invert
-    if transducer is not None:
-        stage.table = <const uint8_t*>data_of(transducer.table)
-        stage.row_width = transducer.row_width
-        stage.start = transducer.start
-        stage.bounds = <const uint16_t*>data_of(transducer.bounds)
-        stage.borders = <const uint8_t*>data_of(transducer.events[0])
-        stage.gaps = <const uint8_t*>data_of(transducer.events[1])
-        stage.undo = <const uint8_t*>data_of(transducer.events[2])
-        stage.cut = <const uint8_t*>data_of(transducer.events[3])
-        stage.settled = <const uint8_t*>data_of(transducer.settled)
+    if steps is not None:
+        stage.steps = <const uint32_t*>data_of(steps.table)
+        stage.n_pairs = steps.n_pairs
+        stage.row_width = steps.row_width
+        stage.others = <const uint8_t*>data_of(tables.transducer.others)
+        stage.settled = <const uint8_t*>data_of(tables.transducer.settled)
     return 0

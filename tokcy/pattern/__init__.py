@@ -2,7 +2,7 @@
 
 The way of a pattern: ``parser`` (Oniguruma syntax → ``syntax`` tree over ``charset``), ``classes``
 (sets → character classes), ``automaton`` (leftmost-first DFA over classes), ``tokens`` (DFA →
-a machine that never goes back), ``transducer`` (machine → one table step per byte), ``split``
+a machine that never goes back), ``transducer`` (machine → one table step for two bytes), ``split``
 (all of it → ``SplitTables``). ``cascade`` makes one machine of splits that follow each other.
 """
 

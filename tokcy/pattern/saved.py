@@ -12,7 +12,7 @@ from .automaton import DEAD, SPLIT_GAP, START, Dfa
 from .charset import MAX_CODE_POINT
 from .classes import MAX_CLASSES, PAGE_BITS, Classes
 from .split import BEHAVIORS, SplitTables
-from .transducer import ROW_UNIT, Transducer
+from .transducer import MAX_STATES, OTHER, Transducer
 
 __all__ = ["split_from_arrays", "split_to_arrays"]
 
@@ -40,7 +40,6 @@ def split_to_arrays(split: SplitTables) -> tuple[dict[str, Any], Arrays]:
         "accept": split.dfa.accept,
     }
     if split.transducer is not None:
-        described["start"] = split.transducer.start
         arrays |= {name: getattr(split.transducer, name) for name in _OF_TRANSDUCER}
     return described, {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
@@ -53,14 +52,8 @@ def split_from_arrays(described: Mapping[str, Any], arrays: Arrays) -> SplitTabl
     """
     copies = {name: array.copy() for name, array in arrays.items()}  # as small, and aligned
     transducer = None
-    if "start" in described:
-        table = copies["table"]
-        _check(table.ndim == 2 and table.shape[1] % (ROW_UNIT // 2) == 0, "table")
-        transducer = Transducer(
-            **{name: copies[name] for name in _OF_TRANSDUCER},
-            start=described["start"],
-            row_width=table.shape[1] * 2 // ROW_UNIT,
-        )
+    if "follow" in copies:
+        transducer = Transducer(**{name: copies[name] for name in _OF_TRANSDUCER})
     n_columns = copies["next"].shape[-1] if copies["next"].ndim else 0
     nowhere = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
     split = SplitTables(
@@ -79,7 +72,7 @@ def split_from_arrays(described: Mapping[str, Any], arrays: Arrays) -> SplitTabl
 
 
 _DESCRIBED = ("pattern", "behavior", "invert", "byte_level", "n_classes", "has_gaps")
-_OF_TRANSDUCER = ("table", "bounds", "events", "settled")
+_OF_TRANSDUCER = ("follow", "codes", "others", "settled")
 
 
 def _check(sound: Any, what: str) -> None:
@@ -123,16 +116,12 @@ def _check_dfa(dfa: Dfa) -> None:
 
 
 def _check_transducer(transducer: Transducer, n_classes: int) -> None:
-    """Every step leads to the beginning of a row, and every row has its events."""
-    table, width = transducer.table, transducer.row_width
-    n = len(table)
-    _check(n and _is(table, np.uint16, n, width * ROW_UNIT // 2), "table")
-    _check(table.shape[1] >= 2 * (n_classes + 2) and n * width <= 0xFFFF, "table")
-    _check((table % width == 0).all() and table.max() < n * width, "table")
-    bounds = transducer.bounds
-    _check(_is(bounds, np.uint16, 5) and bounds[0] > 0, "bounds")  # row 0 has no event
-    _check((bounds[:-1] <= bounds[1:]).all(), "bounds")
-    _check(_is(transducer.events, np.uint8, 4, n), "events")
+    """Every step leads to a state, and every code is that of an event."""
+    follow, codes = transducer.follow, transducer.codes
+    n = len(follow) if follow.ndim else 0
+    _check(0 < n <= MAX_STATES and _is(follow, np.uint16, n, 2 * (n_classes + 2)), "follow")
+    _check(follow.max() < n, "follow")
+    _check(_is(codes, np.uint8, *follow.shape), "codes")
+    _check((codes[codes >= OTHER] < OTHER + 4 * len(transducer.others)).all(), "others")
+    _check(_is(transducer.others, np.uint8, len(transducer.others), 4), "others")
     _check(_is(transducer.settled, np.uint8, n), "settled")
-    start = transducer.start
-    _check(type(start) is int and 0 <= start < n * width and start % width == 0, "start")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .automaton import DEAD, GAP, SPLIT_GAP, Dfa, build_dfa
 from .cascade import Cutter, FusedMachine, common_classes, make_cutter
-from .charset import CharSet
+from .charset import MAX_CODE_POINT, CharSet
 from .classes import MAX_CLASSES, Classes
 from .parser import parse
 from .syntax import Cat, Chars, Empty, Node
@@ -33,6 +33,8 @@ GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s
 
 MAX_FOLLOWED_STATES = 256  # of a DFA; a larger one is run token by token
 
+LEADS = slice(0xC2, 0xF5)  # the bytes that a character of several can begin with
+
 BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
 
 
@@ -46,7 +48,8 @@ class SplitTables:
         byte_level: whether each byte is one character (the split follows ByteLevel).
         n_classes: number of character classes; the class after the last means end of text.
         byte_class: uint8 [256], the class of an ASCII byte, or of any byte if ``byte_level``;
-            ``n_classes`` for the bytes of longer characters.
+            for the first byte of longer characters their class, if all that begin with it have
+            one (as most Chinese ones have); ``n_classes`` for other bytes of longer characters.
         page_index, pages: uint16 [8704] and uint8 [n, 128], the class of code point ``c`` is
             ``pages[page_index[c >> 7], c & 127]``.
         dfa: the automaton; that of the last split where several are fused.
@@ -140,6 +143,9 @@ def _class_arrays(
     else:
         byte_class = classes.of(np.arange(256, dtype=np.int32))
         byte_class[0x80:] = classes.count
+        runs = np.searchsorted(classes.begins, _code_points_by_lead(), side="right")
+        in_one = runs[:, 0] == runs[:, 1]
+        byte_class[LEADS][in_one] = classes.labels[runs[in_one, 0] - 1]
     return classes.count, byte_class, page_index, pages
 
 
@@ -200,6 +206,18 @@ def _fuse(group: list[SplitTables]) -> list[SplitTables]:
             transducer=transducer,
         )
     ]
+
+
+@lru_cache(maxsize=1)
+def _code_points_by_lead() -> npt.NDArray[np.int32]:
+    """The first and the last code point that begins with each byte of ``LEADS``: int32 [51, 2]."""
+    firsts = [
+        *range(0x80, 0x800, 0x40),  # two bytes
+        *(0x800, *range(0x1000, 0x10000, 0x1000)),  # three
+        *(0x10000, *range(0x40000, MAX_CODE_POINT, 0x40000)),  # four
+    ]
+    lasts = [first - 1 for first in firsts[1:]] + [MAX_CODE_POINT]
+    return np.stack((firsts, lasts), axis=1).astype(np.int32)
 
 
 @lru_cache(maxsize=1)
