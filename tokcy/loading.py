@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tokcy.errors import ModelNotFoundError
 
@@ -45,8 +47,14 @@ def find_pretrained(
     token: str | bool | None,
     cache_dir: StrPath | None,
     local_files_only: bool,
+    beside: Sequence[str] = (),
 ) -> Path:
     """The ``tokenizer.json`` of a folder, or of a hub repository, downloaded if need be.
+
+    Args:
+        name_or_path: a file, a folder or a hub id.
+        revision, token, cache_dir, local_files_only: for ``huggingface_hub``.
+        beside: patterns of files to download along with it, where the repository has them.
 
     Raises:
         ModelNotFoundError: neither leads to one.
@@ -63,7 +71,8 @@ def find_pretrained(
     name = os.fspath(name_or_path)
     if _is_no_hub_id(name):
         raise ModelNotFoundError(f"there is no file or folder {name!r}, nor can it be a hub id")
-    return _download(name, revision, token, cache_dir, local_files_only)
+    patterns = [TOKENIZER_FILE, *beside]
+    return _download(name, patterns, revision, token, cache_dir, local_files_only)
 
 
 def _refuse_empty(path: StrPath) -> None:
@@ -95,33 +104,38 @@ def _is_no_hub_id(name: str) -> bool:
 
 def _download(
     repo_id: str,
+    patterns: Sequence[str],
     revision: str | None,
     token: str | bool | None,
     cache_dir: StrPath | None,
     local_files_only: bool,
 ) -> Path:
     # Half a second to import, and only hub ids need it.
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HFValidationError
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    from tqdm import tqdm
 
+    class NoBar(tqdm):  # type: ignore[misc]  # it would show even if nothing is downloaded
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **{**options, "disable": True})
+
+    absent = f"there is no folder {repo_id!r}, and the hub gives no {TOKENIZER_FILE} for that id"
     try:
-        file = hf_hub_download(
+        folder = snapshot_download(
             repo_id,
-            TOKENIZER_FILE,
+            allow_patterns=list(patterns),
             revision=revision,
             token=token,
             cache_dir=None if cache_dir is None else Path(cache_dir),
             local_files_only=local_files_only,
+            tqdm_class=NoBar,
         )
     except HFValidationError:
         raise ModelNotFoundError(f"{repo_id!r} is neither a path nor a hub id") from None
-    except (
-        OSError,
-        EntryNotFoundError,
-    ) as error:  # of the hub: no such repository, file or revision; no network
+    except (OSError, HfHubHTTPError) as error:  # no such repository or revision; no network
         reason = str(error).strip().splitlines()[0]
-        raise ModelNotFoundError(
-            f"there is no folder {repo_id!r}, and the hub gives no {TOKENIZER_FILE} for that id: "
-            f"{reason}"
-        ) from error
-    return Path(file)
+        raise ModelNotFoundError(f"{absent}: {reason}") from error
+    file = Path(folder) / TOKENIZER_FILE
+    if not file.is_file():
+        raise ModelNotFoundError(absent)
+    return file

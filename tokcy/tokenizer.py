@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import operator
 import os
 from collections.abc import Iterable
@@ -12,18 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokcy.arrayfile import MAGIC
-from tokcy.backend import Backend, CacheInfo, Ids, Offsets
+from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.batch import TokenBatch, as_integers
+from tokcy.choice import choose_backend
+from tokcy.config_files import CONFIG_PATTERNS, ConfigArgument, find_config
 from tokcy.errors import TokcyError, TokenIdError
-from tokcy.hf import HuggingFaceBackend
 from tokcy.loading import find_pretrained, read_model_file
+from tokcy.making import make_backend
 from tokcy.native import NativeBackend
-from tokcy.saved import load_backend, pack_backend, write_file
-from tokcy.spec import AddedToken, Unsupported, plan_native, read_tokenizer_json
+from tokcy.saved import pack_backend, write_file
+from tokcy.spec import AddedToken, ConfigFiles, TokenizerConfig
 
 __all__ = ["Tokenizer"]
-
-logger = logging.getLogger("tokcy")
 
 StrPath = str | os.PathLike[str]
 
@@ -42,66 +41,106 @@ class Tokenizer:
     array([9707,   11, 1879], dtype=uint32)
     """
 
-    def __init__(self, data: bytes, source: str = "<string>") -> None:
+    def __init__(
+        self,
+        data: bytes,
+        source: str = "<string>",
+        config: ConfigFiles | None = None,
+        backend: str | None = None,
+        fallback: bool | None = None,
+    ) -> None:
         """Read the bytes of a ``tokenizer.json``; `from_file` and its kin are the usual way.
 
         Args:
             data: the file's content.
             source: its name, for messages.
+            config: the content of the files beside it, by name.
+            backend, fallback: as in `from_file`.
 
         Raises:
             ModelFileError: no tokenizer can be made of it; names the field and the value.
+            FallbackError: as in `from_file`.
         """
         self._data = data
         self._source = source
-        self._fallback_reason: str | None = None
-        self._backend: Backend = self._make_backend()
-
-    def _make_backend(self) -> Backend:
-        if self._data.startswith(MAGIC):
-            return load_backend(self._data, self._source)
-        spec = read_tokenizer_json(self._data, source=self._source)
-        plan = plan_native(spec)
-        if not isinstance(plan, Unsupported):
-            return NativeBackend(plan)
-        self._fallback_reason = plan.reason
-        backend = HuggingFaceBackend(self._data, source=self._source, problem=plan.problem)
-        logger.warning(
-            "%s runs on Hugging Face tokenizers, more slowly: %s", self._source, plan.reason
+        self._config_files = dict(config or {})
+        self._choice = choose_backend(backend, fallback)
+        self._backend, self._fallback_reason, self._config = make_backend(
+            data, source, self._config_files, self._choice
         )
-        return backend
 
     # ------------------------------------------------------------------ making
 
     @classmethod
-    def from_file(cls, path: StrPath) -> Tokenizer:
+    def from_file(
+        cls,
+        path: StrPath,
+        *,
+        config: ConfigArgument = True,
+        backend: str | None = None,
+        fallback: bool | None = None,
+    ) -> Tokenizer:
         """Load a ``tokenizer.json``, or what `save` wrote.
+
+        Args:
+            path: the file.
+            config: what else says which tokens there are, as in `transformers`: with ``True``
+                ``tokenizer_config.json`` and its kin in the same folder, where there are any;
+                with ``False`` nothing, which gives the tokens of Hugging Face `tokenizers`; or
+                another folder, the path of another such file, or its content as a mapping.
+            backend: ``"auto"`` or ``"tokcy"`` for the native engine wherever it can do the model,
+                ``"huggingface"`` for `tokenizers`; ``None`` leaves it to ``TOKCY_BACKEND``, and
+                without that it is ``"auto"``.
+            fallback: whether `tokenizers` may do what the engine cannot; ``None`` leaves it to
+                ``TOKCY_FALLBACK`` (0 or 1), and without that it may.
 
         Raises:
             ModelNotFoundError: there is no such file.
             ModelFileError: no tokenizer can be made of it.
+            FallbackError: it does not run natively, and ``fallback`` is false.
+            ValueError: there is no such backend.
         """
-        return cls(read_model_file(path), os.fspath(path))
+        data = read_model_file(path)
+        if config is True and data.startswith(MAGIC):  # which holds its configuration
+            config = False
+        return cls(data, os.fspath(path), find_config(config, path), backend, fallback)
 
     @classmethod
-    def from_json(cls, text: str | bytes | bytearray | memoryview) -> Tokenizer:
+    def from_json(
+        cls,
+        text: str | bytes | bytearray | memoryview,
+        *,
+        config: ConfigArgument = False,
+        backend: str | None = None,
+        fallback: bool | None = None,
+    ) -> Tokenizer:
         """Load from the content of a ``tokenizer.json``.
+
+        Args:
+            text: the content.
+            config, backend, fallback: as in `from_file`.
 
         Raises:
             ModelFileError: no tokenizer can be made of it.
+            FallbackError: as in `from_file`.
             TypeError: neither text nor bytes.
         """
         if isinstance(text, str):
-            return cls(text.encode("utf-8", "surrogatepass"))
-        if isinstance(text, bytes | bytearray | memoryview):  # `bytes` takes integers, too
-            return cls(bytes(text))
-        raise TypeError(f"text must be str or bytes, not {type(text).__name__}")
+            data = text.encode("utf-8", "surrogatepass")
+        elif isinstance(text, bytes | bytearray | memoryview):  # `bytes` takes integers, too
+            data = bytes(text)
+        else:
+            raise TypeError(f"text must be str or bytes, not {type(text).__name__}")
+        return cls(data, "<string>", find_config(config), backend, fallback)
 
     @classmethod
     def from_pretrained(
         cls,
         name_or_path: StrPath,
         *,
+        config: ConfigArgument = True,
+        backend: str | None = None,
+        fallback: bool | None = None,
         revision: str | None = None,
         token: str | bool | None = None,
         cache_dir: StrPath | None = None,
@@ -109,24 +148,28 @@ class Tokenizer:
     ) -> Tokenizer:
         """Load the ``tokenizer.json`` of a folder or of a hub repository.
 
+        What `save` wrote is loaded only where its path is given.
+
         Args:
             name_or_path: a folder, a file, or a hub id such as ``"Qwen/Qwen3-8B"``.
+            config, backend, fallback: as in `from_file`.
             revision, token, cache_dir, local_files_only: as in ``huggingface_hub``, which does
                 the download and obeys ``HF_HOME``, ``HF_TOKEN`` and ``HF_HUB_OFFLINE``.
 
         Raises:
             ModelNotFoundError: neither a path nor a repository leads to such a file.
             ModelFileError: no tokenizer can be made of it.
+            FallbackError: as in `from_file`.
         """
-        return cls.from_file(
-            find_pretrained(
-                name_or_path,
-                revision=revision,
-                token=token,
-                cache_dir=cache_dir,
-                local_files_only=local_files_only,
-            )
+        path = find_pretrained(
+            name_or_path,
+            revision=revision,
+            token=token,
+            cache_dir=cache_dir,
+            local_files_only=local_files_only,
+            beside=CONFIG_PATTERNS if config is True else (),
         )
+        return cls.from_file(path, config=config, backend=backend, fallback=fallback)
 
     # ------------------------------------------------------------------ saving
 
@@ -145,11 +188,11 @@ class Tokenizer:
         if not isinstance(self._backend, NativeBackend):
             raise TokcyError(
                 f"{self._source} runs on Hugging Face tokenizers and has no saved form: "
-                f"{self._fallback_reason}"
+                f"{self._fallback_reason or 'that backend was asked for'}"
             )
         data = self._data
         if not data.startswith(MAGIC):
-            data = pack_backend(self._backend, self._source)
+            data = pack_backend(self._backend, self._config, self._source)
         write_file(path, data)
 
     # ---------------------------------------------------------------- encoding
@@ -355,8 +398,13 @@ class Tokenizer:
 
     @property
     def fallback_reason(self) -> str | None:
-        """Why Hugging Face's object does the work, or None where it does not."""
+        """Why Hugging Face's object does the work, or None where it does not or was asked for."""
         return self._fallback_reason
+
+    @property
+    def config(self) -> TokenizerConfig:
+        """What ``tokenizer_config.json`` and its kin say: special tokens by name, templates, …"""
+        return self._config
 
     def cache_info(self) -> CacheInfo:
         """The merge cache: a dict of counts, empty on the Hugging Face backend.
@@ -370,8 +418,10 @@ class Tokenizer:
         reason = f", {self._fallback_reason}" if self._fallback_reason else ""
         return f"<Tokenizer {self._source!r}: {len(self):,} tokens, backend {self.backend}{reason}>"
 
-    def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes, str]]:
-        return type(self), (self._data, self._source)
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[Any, ...]]:
+        choice = self._choice
+        arguments = (self._config_files, choice.backend, choice.fallback)
+        return type(self), (self._data, self._source, *arguments)
 
     def __copy__(self) -> Tokenizer:
         return self
