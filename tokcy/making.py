@@ -62,10 +62,10 @@ def make_backend(data: bytes, source: str, files: ConfigFiles, choice: BackendCh
     if data.startswith(MAGIC):
         return _load_saved(data, source, files, choice)
     spec = read_tokenizer_json(data, source=source)
-    declared = read_config(files) if files else None
+    declared = read_config(files, spec.pad_token) if files else None
     in_file = spec.added_tokens
     if declared is not None:
-        additions = tokens_to_add(declared, in_file, spec.pad_token)
+        additions = tokens_to_add(declared, in_file)
         spec = replace(spec, added_tokens=with_tokens_added(in_file, additions))
     plan = _plan(spec, declared) if choice.native else None
     if isinstance(plan, NativePlan):
@@ -106,17 +106,14 @@ def _made(
     if declared is None:
         return Made(backend, reason, TokenizerConfig())
     tokens = backend.added_tokens
-    wrong = misnumbered(declared, tokens)
+    wrong = [f"{text!r} {had} -> {got}" for text, had, got in misnumbered(declared, tokens)]
     if wrong:
-        shown = [f"{content!r} {had} -> {got}" for content, had, got in wrong[:_SHOWN_TOKENS]]
-        more = ", …" if len(wrong) > _SHOWN_TOKENS else ""
+        shown = wrong[:_SHOWN_TOKENS] + ["…"] * (len(wrong) > _SHOWN_TOKENS)
         logger.warning(
-            "%s: %d tokens get other ids than their configuration declares, as in transformers: "
-            "%s%s",
+            "%s: ids in force that differ from the declared ones, as in transformers (%d): %s",
             source,
             len(wrong),
             ", ".join(shown),
-            more,
         )
     return Made(backend, reason, with_token_ids(declared, tokens))
 

@@ -152,8 +152,13 @@ class DeclaredConfig:
     rest: TokenizerConfig
 
 
-def read_config(files: ConfigFiles) -> DeclaredConfig:
+def read_config(files: ConfigFiles, pad_token: str | None = None) -> DeclaredConfig:
     """What the files say.
+
+    Args:
+        files: the files.
+        pad_token: that of the model file's padding, if it has one, which counts where no other is
+            declared.
 
     Raises:
         ModelFileError: a file says what cannot be; names it, the field and the value.
@@ -162,7 +167,7 @@ def read_config(files: ConfigFiles) -> DeclaredConfig:
     completes = "added_tokens_decoder" not in config.value
     overriding = files if completes else {}
     special_map = _read_object(overriding, SPECIAL_TOKENS_FILE)
-    named, extra, special = _special_tokens(config, special_map)
+    named, extra, special = _special_tokens(config, special_map, pad_token)
     if completes:
         listed = _added_tokens_file(_read_object(files, ADDED_TOKENS_FILE), special)
         numbered = dict(listed)  # of an id that stands twice, the last counts
@@ -275,7 +280,7 @@ def _chat_templates(config: Node) -> dict[str, str]:
 
 
 def _special_tokens(
-    config: Node, special_map: Node
+    config: Node, special_map: Node, pad_token: str | None
 ) -> tuple[dict[str, DeclaredToken], tuple[DeclaredToken, ...], set[str]]:
     """The named special tokens, the others, and what ``added_tokens.json`` may call special.
 
@@ -298,6 +303,8 @@ def _special_tokens(
     seen = _contents_so_far(fields)
     if _EXTRA not in fields and _ADDITIONAL in fields:
         fields[_EXTRA] = fields[_ADDITIONAL]
+    if pad_token is not None:
+        fields.setdefault("pad_token", Node(pad_token, config.source, "pad_token"))
 
     named: dict[str, DeclaredToken | None] = {
         name: _read_token(fields[name]) if name in fields else None for name in NAMED_TOKENS

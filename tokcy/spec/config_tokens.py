@@ -10,21 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from .config import NAMED_TOKENS, DeclaredConfig, DeclaredToken, TokenizerConfig
+from .config import DeclaredConfig, DeclaredToken, TokenizerConfig
 from .model import AddedToken
 
 __all__ = ["misnumbered", "tokens_to_add", "with_token_ids", "with_tokens_added"]
 
 
-def tokens_to_add(
-    config: DeclaredConfig, in_file: Iterable[AddedToken], pad_token: str | None = None
-) -> list[DeclaredToken]:
+def tokens_to_add(config: DeclaredConfig, in_file: Iterable[AddedToken]) -> list[DeclaredToken]:
     """The list that `transformers` passes to ``add_tokens``.
 
     Args:
         config: what the files say.
         in_file: the added tokens of the model file, with the ids declared there.
-        pad_token: that of the model file's padding, if it has one.
     """
     in_file = list(in_file)
     numbered = dict(config.numbered)
@@ -32,14 +29,10 @@ def tokens_to_add(
         numbered |= {token.id: _declared(token) for token in in_file}
     tokens = [numbered[token_id] for token_id in sorted(numbered)]
     known = {token.content for token in in_file} | {token.content for token in tokens}
-    named = dict(config.named)
-    if pad_token is not None:
-        named.setdefault("pad_token", DeclaredToken(pad_token, is_text=True, special=True))
-    in_order = [named[name] for name in dict.fromkeys((*NAMED_TOKENS, *named)) if name in named]
-    for token in (*in_order, *config.extra):
+    for token in (*config.named.values(), *config.extra):
         if token.content not in known and token not in tokens:
             tokens.append(token)
-    contents = {token.content for token in named.values()}
+    contents = {token.content for token in config.named.values()}
     return [
         replace(token, special=token.special or token.content in contents)
         for token in tokens
