@@ -5,8 +5,8 @@ Run it with the release of transformers to follow, and tokenizers 0.23.3, from t
     python tools/make_config_vectors.py
 
 A case holds the files beside a small byte-level model, the added tokens and the padding token of
-the model file, and what PreTrainedTokenizerFast gives: its added tokens (id, content, flags), named and extra
-special tokens, and the ids of a text; or ``error`` if it refuses the files.
+the model file, and what PreTrainedTokenizerFast gives: its added tokens (id, content, flags), named
+and extra special tokens, and the ids of a text; or ``error`` if it refuses the files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import transformers
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
 
-from config_models import TEXT, model_of
+from config_models import TEXT, model_of  # noqa: E402
 
 N_CASES = 160
 CONTENTS = ["<a>", "<b>", "<c>", "<d>", "ab", "é", "", "a b", "zz"]
@@ -61,7 +61,7 @@ class Maker:
             files["added_tokens.json"] = {text: self._random.choice(IDS) for text in contents}
         if not files:  # then there is nothing to do
             files["tokenizer_config.json"] = {}
-        added = [
+        added: list[dict[str, Any]] = [
             {"content": content, **{flag: self._chance(0.3) for flag in FLAGS}}
             | {"special": self._chance(0.6)}
             for content in self._random.sample(CONTENTS[:6], self._random.randrange(4))
@@ -122,7 +122,7 @@ class Maker:
             return token
 
         names = self._random.sample(NAMES, self._random.randrange(5))
-        found = {
+        found: dict[str, Any] = {
             name: self._random.choice(CONTENTS) if self._chance(0.5) else self._object()
             for name in names
         }
@@ -167,7 +167,7 @@ def expected(case: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     maker = Maker(20261130)
-    cases = []
+    cases: list[dict[str, Any]] = []
     while len(cases) < N_CASES:
         case = maker.case()
         case |= expected(case)
