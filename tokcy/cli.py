@@ -15,14 +15,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TextIO
+from typing import Any, BinaryIO, NoReturn, TextIO, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 import tokcy
 from tokcy import Tokenizer
+from tokcy.choice import BackendName
 from tokcy.errors import SettingError, TokcyError
+from tokcy.info import as_text
 from tokcy.threads import resolve_num_threads
 
 STDIN = "-"
@@ -103,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument(
             "model", metavar="MODEL", help="a tokenizer.json, a folder with one, or a hub id"
         )
+        _add_model_options(added)
         added.add_argument(
             "files", nargs="*", metavar="FILE", help=f"files of {inputs} (default, and -: stdin)"
         )
@@ -127,12 +130,34 @@ def _parser() -> argparse.ArgumentParser:
     save.set_defaults(run=_save)
     save.add_argument("model", metavar="MODEL", help="as for the other commands")
     save.add_argument("output", metavar="OUT", help="the file to write")
+    _add_model_options(save)
 
     info = commands.add_parser("info", help="Tell what is installed, and what a model is.")
     info.set_defaults(run=_info)
     info.add_argument("model", nargs="?", metavar="MODEL", help="as for the other commands")
     info.add_argument("--json", action="store_true", help="print a JSON object")
+    _add_model_options(info)
     return parser
+
+
+def _add_model_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--backend",
+        choices=get_args(BackendName),
+        help="who does the work; default: TOKCY_BACKEND, else auto",
+    )
+    parser.add_argument(
+        "--no-fallback",
+        dest="fallback",
+        action="store_false",
+        help="fail rather than leave the work to Hugging Face tokenizers",
+    )
+    parser.add_argument(
+        "--no-config",
+        dest="config",
+        action="store_false",
+        help="leave out tokenizer_config.json and what else stands beside the tokenizer.json",
+    )
 
 
 def _add_text_options(parser: argparse.ArgumentParser) -> None:
@@ -214,20 +239,10 @@ def _count(arguments: argparse.Namespace) -> None:
 def _info(arguments: argparse.Namespace) -> None:
     facts: dict[str, Any] = {"version": tokcy.__version__, **tokcy.build_info()}
     if arguments.model is not None:
-        tokenizer = _load(arguments)
-        facts |= {
-            "model": arguments.model,
-            "backend": tokenizer.backend,
-            "fallback_reason": tokenizer.fallback_reason,
-            "vocab_size": tokenizer.vocab_size,
-            "tokens": len(tokenizer),
-            "added_tokens": len(tokenizer.added_tokens),
-        }
-    if arguments.json:
-        _print(json.dumps(facts))
-        return
-    for name, value in facts.items():
-        _print(f"{name.replace('_', ' ') + ':':17}{value if value is not None else '-'}")
+        facts |= {"model": arguments.model, **_load(arguments).describe()}
+    lines = [json.dumps(facts)] if arguments.json else as_text(facts)
+    for line in lines:
+        _print(line)
 
 
 def _save(arguments: argparse.Namespace) -> None:
@@ -236,9 +251,10 @@ def _save(arguments: argparse.Namespace) -> None:
 
 def _load(arguments: argparse.Namespace) -> Tokenizer:
     name: str = arguments.model
-    if os.path.isfile(name) or name.endswith(".json"):
-        return Tokenizer.from_file(name)
-    return Tokenizer.from_pretrained(name)
+    is_file = os.path.isfile(name) or name.endswith(".json")
+    load = Tokenizer.from_file if is_file else Tokenizer.from_pretrained
+    fallback = None if arguments.fallback else False  # the environment may forbid it, too
+    return load(name, config=arguments.config, backend=arguments.backend, fallback=fallback)
 
 
 def _encode_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def make_backend(data: bytes, source: str, files: ConfigFiles, choice: BackendCh
     backend = HuggingFaceBackend(
         data,
         source=source,
-        problem=None if plan is None else plan.problem,
+        problem=spec.model.problem if plan is None else plan.problem,
         added=_new_or_changed(spec.added_tokens, in_file),
         encode_special_tokens=declared is not None and declared.rest.split_special_tokens,
     )

@@ -16,6 +16,7 @@ from tokcy.batch import TokenBatch, as_integers
 from tokcy.choice import choose_backend
 from tokcy.config_files import CONFIG_PATTERNS, ConfigArgument, find_config
 from tokcy.errors import TokcyError, TokenIdError
+from tokcy.info import describe
 from tokcy.loading import find_pretrained, read_model_file
 from tokcy.making import make_backend
 from tokcy.native import NativeBackend
@@ -413,6 +414,17 @@ class Tokenizer:
         of memory, which do not grow, and ``generation``: how often a full cache was renewed.
         """
         return self._backend.cache_info()
+
+    def describe(self) -> dict[str, Any]:
+        """What was read, the pipeline in words, who does the work: ``tokcy info --json``."""
+        return describe(
+            self._data,
+            self._source,
+            self._config_files,
+            self._backend,
+            self._fallback_reason,
+            self._config,
+        )
 
     def __repr__(self) -> str:
         reason = f", {self._fallback_reason}" if self._fallback_reason else ""

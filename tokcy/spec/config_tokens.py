@@ -29,15 +29,22 @@ def tokens_to_add(config: DeclaredConfig, in_file: Iterable[AddedToken]) -> list
         numbered |= {token.id: _declared(token) for token in in_file}
     tokens = [numbered[token_id] for token_id in sorted(numbered)]
     known = {token.content for token in in_file} | {token.content for token in tokens}
+    listed = {_identity(token) for token in tokens}
     for token in (*config.named.values(), *config.extra):
-        if token.content not in known and token not in tokens:
+        if token.content not in known and _identity(token) not in listed:
             tokens.append(token)
+            listed.add(_identity(token))
     contents = {token.content for token in config.named.values()}
     return [
         replace(token, special=token.special or token.content in contents)
         for token in tokens
         if token.content
     ]
+
+
+def _identity(token: DeclaredToken) -> tuple[bool, AddedToken]:
+    """What two tokens have in common that `transformers` takes for the same."""
+    return token.is_text, token.with_id(0)
 
 
 def _declared(token: AddedToken) -> DeclaredToken:
