@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tokcy.errors import ModelNotFoundError
 
-__all__ = ["TOKENIZER_FILE", "find_pretrained", "read_model_file"]
+__all__ = ["TOKENIZER_FILE", "find_pretrained", "find_rank_file", "read_model_file"]
 
 TOKENIZER_FILE = "tokenizer.json"
+
+RANK_FILES = ("tiktoken.model", "*.tiktoken", "tekken.json", "tokenizer.model")
+"""Where there is no `TOKENIZER_FILE`, in this order."""
+
+#: What of these the hub is asked for, which has no patterns; of ``*.tiktoken`` that is Qwen's.
+_RANK_FILES_OF_HUB = ("tiktoken.model", "qwen.tiktoken", "tekken.json", "tokenizer.model")
 
 StrPath = str | os.PathLike[str]
 
@@ -46,7 +55,7 @@ def find_pretrained(
     cache_dir: StrPath | None,
     local_files_only: bool,
 ) -> Path:
-    """The ``tokenizer.json`` of a folder, or of a hub repository, downloaded if need be.
+    """The tokenizer file of a folder, or of a hub repository, downloaded if need be.
 
     Raises:
         ModelNotFoundError: neither leads to one.
@@ -57,13 +66,36 @@ def find_pretrained(
     if mode is not None and stat.S_ISDIR(mode):
         if (path / TOKENIZER_FILE).is_file():
             return path / TOKENIZER_FILE
-        raise ModelNotFoundError(f"there is no {TOKENIZER_FILE} in the folder {path}")
+        return find_rank_file(path)
     if mode is not None:
         return path
     name = os.fspath(name_or_path)
     if _is_no_hub_id(name):
         raise ModelNotFoundError(f"there is no file or folder {name!r}, nor can it be a hub id")
     return _download(name, revision, token, cache_dir, local_files_only)
+
+
+def find_rank_file(path: StrPath) -> Path:
+    """The file itself, or the one in a folder that has a model in tiktoken's formats.
+
+    Raises:
+        ModelNotFoundError: there is none, or more than one ``*.tiktoken``.
+    """
+    _refuse_empty(path)
+    folder = Path(path)
+    mode = _mode(folder)
+    if mode is None or not stat.S_ISDIR(mode):
+        return folder
+    for name in RANK_FILES:
+        found = sorted(folder.glob(name))
+        if len(found) > 1:
+            names = ", ".join(file.name for file in found)
+            raise ModelNotFoundError(f"which of {names} in the folder {folder}?")
+        if found:
+            return found[0]
+    raise ModelNotFoundError(
+        f"there is no {TOKENIZER_FILE} in the folder {folder}, nor {', '.join(RANK_FILES)}"
+    )
 
 
 def _refuse_empty(path: StrPath) -> None:
@@ -102,26 +134,38 @@ def _download(
 ) -> Path:
     # Half a second to import, and only hub ids need it.
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HFValidationError
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
 
+    get: Callable[[str], str] = partial(
+        hf_hub_download,
+        repo_id,
+        revision=revision,
+        token=token,
+        cache_dir=None if cache_dir is None else Path(cache_dir),
+        local_files_only=local_files_only,
+    )
     try:
-        file = hf_hub_download(
-            repo_id,
-            TOKENIZER_FILE,
-            revision=revision,
-            token=token,
-            cache_dir=None if cache_dir is None else Path(cache_dir),
-            local_files_only=local_files_only,
-        )
+        return Path(get(TOKENIZER_FILE))
     except HFValidationError:
         raise ModelNotFoundError(f"{repo_id!r} is neither a path nor a hub id") from None
     except (
         OSError,
         EntryNotFoundError,
     ) as error:  # of the hub: no such repository, file or revision; no network
+        is_answer = local_files_only or not isinstance(error, LocalEntryNotFoundError)
+        if isinstance(error, EntryNotFoundError) and is_answer:
+            for name in _RANK_FILES_OF_HUB:
+                with contextlib.suppress(OSError, EntryNotFoundError):
+                    file = get(name)
+                    with contextlib.suppress(OSError, EntryNotFoundError):
+                        get("tokenizer_config.json")  # beside it: it names the special tokens
+                    return Path(file)
         reason = str(error).strip().splitlines()[0]
         raise ModelNotFoundError(
             f"there is no folder {repo_id!r}, and the hub gives no {TOKENIZER_FILE} for that id: "
             f"{reason}"
         ) from error
-    return Path(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -16,8 +16,16 @@ from tokcy.backend import Backend, CacheInfo, Ids, Offsets
 from tokcy.batch import TokenBatch, as_integers
 from tokcy.errors import TokcyError, TokenIdError
 from tokcy.hf import HuggingFaceBackend
-from tokcy.loading import find_pretrained, read_model_file
+from tokcy.loading import find_pretrained, find_rank_file, read_model_file
 from tokcy.native import NativeBackend
+from tokcy.ranks import (
+    ENCODINGS,
+    TiktokenBackend,
+    encode_in_chunks,
+    is_rank_model,
+    load_encoding,
+    load_rank_model,
+)
 from tokcy.saved import load_backend, pack_backend, write_file
 from tokcy.spec import AddedToken, Unsupported, plan_native, read_tokenizer_json
 
@@ -35,7 +43,7 @@ class Tokenizer:
 
     Made by `from_file`, `from_pretrained` or `from_json`. Nothing changes it afterwards (its
     merge cache fills, which no result shows), so threads may share it and copies are the object
-    itself. It pickles as the model file it was read from.
+    itself. It pickles as the model file it was read from, or in its saved form.
 
     >>> tok = Tokenizer.from_pretrained("Qwen/Qwen3-8B")      # doctest: +SKIP
     >>> tok.encode("Hello, world")                            # doctest: +SKIP
@@ -43,7 +51,7 @@ class Tokenizer:
     """
 
     def __init__(self, data: bytes, source: str = "<string>") -> None:
-        """Read the bytes of a ``tokenizer.json``; `from_file` and its kin are the usual way.
+        """Read the bytes of a model file; `from_file` and its kin are the usual way.
 
         Args:
             data: the file's content.
@@ -60,6 +68,8 @@ class Tokenizer:
     def _make_backend(self) -> Backend:
         if self._data.startswith(MAGIC):
             return load_backend(self._data, self._source)
+        if is_rank_model(self._data, self._source):
+            return load_rank_model(self._data, self._source)
         spec = read_tokenizer_json(self._data, source=self._source)
         plan = plan_native(spec)
         if not isinstance(plan, Unsupported):
@@ -75,7 +85,7 @@ class Tokenizer:
 
     @classmethod
     def from_file(cls, path: StrPath) -> Tokenizer:
-        """Load a ``tokenizer.json``, or what `save` wrote.
+        """Load a ``tokenizer.json``, a file in tiktoken's formats, or what `save` wrote.
 
         Raises:
             ModelNotFoundError: there is no such file.
@@ -109,6 +119,9 @@ class Tokenizer:
     ) -> Tokenizer:
         """Load the ``tokenizer.json`` of a folder or of a hub repository.
 
+        Where there is none, ``tiktoken.model``, ``*.tiktoken``, ``tekken.json`` or
+        ``tokenizer.model`` stands in, the first of these; see `from_tiktoken`.
+
         Args:
             name_or_path: a folder, a file, or a hub id such as ``"Qwen/Qwen3-8B"``.
             revision, token, cache_dir, local_files_only: as in ``huggingface_hub``, which does
@@ -127,6 +140,53 @@ class Tokenizer:
                 local_files_only=local_files_only,
             )
         )
+
+    @classmethod
+    def from_tiktoken(
+        cls,
+        name_or_path: StrPath,
+        *,
+        pattern: str | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+        ranks: StrPath | None = None,
+    ) -> Tokenizer:
+        """Load a model in tiktoken's formats, to give the ids that tiktoken gives.
+
+        All special tokens are recognised in text under ``allow_special=True``, as with tiktoken's
+        ``allowed_special="all"``, and none under ``False``, as with ``encode_ordinary``. Nothing
+        is put around a text. Ordinary tokens are spelt in GPT-2's byte alphabet (``Ġthe``).
+
+        Args:
+            name_or_path: the name of an encoding, such as ``"cl100k_base"``, or a file or folder:
+                a rank file (``*.tiktoken``, ``tiktoken.model``, a ``tokenizer.model`` of that
+                kind) or ``tekken.json``. Of a folder's files the first that `from_pretrained`
+                would take but ``tokenizer.json``.
+            pattern: how text is split, in tiktoken's syntax. A rank file does not tell; it is
+                known of the public ones, by their content.
+            special_tokens: content → id, in place of those known of the file, those in a
+                ``tokenizer_config.json`` beside it, or those in ``tekken.json``.
+            ranks: the rank file of a named encoding. By default it is looked for in tiktoken's
+                cache, and the package tiktoken, if installed, is asked for it.
+
+        Raises:
+            ModelNotFoundError: there is no such file, or no ranks of that encoding.
+            ModelFileError: the file is unsound, or of a model that is not known and no pattern
+                is given; says which line or field.
+            PatternError: the pattern cannot be compiled exactly.
+        """
+        options: dict[str, Any] = {"pattern": pattern, "special_tokens": special_tokens}
+        if isinstance(name_or_path, str) and name_or_path in ENCODINGS:
+            source = name_or_path
+            data, options["known"] = load_encoding(source, ranks)
+        elif ranks is not None:
+            raise ValueError(f"ranks goes with the name of an encoding, not {name_or_path!r}")
+        else:
+            path = find_rank_file(name_or_path)
+            source, data = str(path), read_model_file(path)
+        made = cls.__new__(cls)
+        made._data, made._source, made._fallback_reason = data, source, None
+        made._backend = load_rank_model(data, source, **options)
+        return made
 
     # ------------------------------------------------------------------ saving
 
@@ -147,10 +207,13 @@ class Tokenizer:
                 f"{self._source} runs on Hugging Face tokenizers and has no saved form: "
                 f"{self._fallback_reason}"
             )
-        data = self._data
-        if not data.startswith(MAGIC):
-            data = pack_backend(self._backend, self._source)
-        write_file(path, data)
+        write_file(path, self._saved_form())
+
+    def _saved_form(self) -> bytes:
+        assert isinstance(self._backend, NativeBackend)
+        if self._data.startswith(MAGIC):
+            return self._data
+        return pack_backend(self._backend, self._source)
 
     # ---------------------------------------------------------------- encoding
 
@@ -161,6 +224,7 @@ class Tokenizer:
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> Ids:
         """The token ids of one text. Other Python threads run meanwhile.
 
@@ -171,6 +235,10 @@ class Tokenizer:
                 so the text of a user can never become a control token.
             num_threads: at most so many threads; by default see ``tokcy.set_num_threads``.
                 Short texts use one.
+            chunking: ``"kimi"`` cuts long texts where the code that comes with Kimi does before
+                it calls tiktoken, and with Llama 3 and 4: every 400,000 characters, and every
+                25,000 in a row that are whitespace or that are not. It changes ids at the cuts.
+                For models in tiktoken's formats only.
 
         Returns:
             uint32[n].
@@ -178,6 +246,8 @@ class Tokenizer:
         Raises:
             EncodeTypeError: not a str, or one with a lone surrogate.
         """
+        if chunking is not None:
+            return encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
         return self._backend.encode(text, add_special_tokens, allow_special, num_threads)
 
     def encode_batch(
@@ -187,6 +257,7 @@ class Tokenizer:
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> TokenBatch:
         """The token ids of many texts, without a Python object per id or text.
 
@@ -199,6 +270,10 @@ class Tokenizer:
         Raises:
             EncodeTypeError: an item is no str that UTF-8 can express; says which.
         """
+        if chunking is not None:
+            return TokenBatch._of(
+                *encode_in_chunks(self._backend, texts, chunking, allow_special, num_threads)
+            )
         return TokenBatch._of(
             *self._backend.encode_batch(texts, add_special_tokens, allow_special, num_threads)
         )
@@ -225,8 +300,13 @@ class Tokenizer:
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> int:
         """``len(encode(text, …))``, without making the array."""
+        if chunking is not None:
+            return len(
+                encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
+            )
         return self._backend.count(text, add_special_tokens, allow_special, num_threads)
 
     def count_batch(
@@ -350,7 +430,8 @@ class Tokenizer:
 
     @property
     def backend(self) -> str:
-        """Who does the work: ``"tokcy"`` or ``"huggingface"``."""
+        """Who does the work: ``"tokcy"``, ``"tiktoken"`` (tokcy's engine with that library's
+        rules), or ``"huggingface"``."""
         return self._backend.name
 
     @property
@@ -371,7 +452,9 @@ class Tokenizer:
         return f"<Tokenizer {self._source!r}: {len(self):,} tokens, backend {self.backend}{reason}>"
 
     def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes, str]]:
-        return type(self), (self._data, self._source)
+        # A rank file does not have all that such a tokenizer was made of.
+        from_ranks = isinstance(self._backend, TiktokenBackend)
+        return type(self), (self._saved_form() if from_ranks else self._data, self._source)
 
     def __copy__(self) -> Tokenizer:
         return self
