@@ -190,3 +190,16 @@ def test_the_saved_form_is_native(environment: Callable[..., None], tmp_path: Pa
     message = "saved form, which Hugging Face tokenizers does not run, and TOKCY_BACKEND says"
     with pytest.raises(FallbackError, match=message):
         Tokenizer.from_file(path)
+
+
+def test_formats_of_tiktoken_have_a_backend_of_their_own(
+    environment: Callable[..., None], data_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    environment(TOKCY_BACKEND="huggingface", TOKCY_FALLBACK="0")
+    with caplog.at_level(logging.DEBUG, logger="tokcy"):
+        tok = Tokenizer.from_pretrained(data_dir / "tokenizers" / "tiktoken_r50k")
+        again = pickle.loads(pickle.dumps(tok))
+    assert (tok.backend, again.backend) == ("tiktoken", "tiktoken")
+    assert again.encode("Hello, world").tolist() == [15496, 11, 995]
+    assert tok.fallback_reason is None
+    assert not caplog.records

@@ -45,6 +45,7 @@ cdef class Vocabulary:
     cdef int64_t[256] byte_id    # id of the entry that is just this byte, -1 where there is none
     # Merges, in order of rank.
     cdef readonly size_t n_merges
+    cdef readonly bint merges_are_tied
     cdef uint32_t* left
     cdef uint32_t* right
     cdef uint32_t* merged
@@ -57,6 +58,7 @@ cdef class Vocabulary:
     cdef int _index_entries(self) except -1
     cdef int _index_ids(self) except -1
     cdef int64_t _link(self, const Strings* parts) except -4
+    cdef int _link_all(self) except -1
     cdef int64_t _link_one(self, const Strings* parts, size_t rank, const uint64_t* hashes,
                            int64_t near) noexcept nogil
     cdef bint _is_entry(self, size_t entry, const uint8_t* key, size_t size,

@@ -244,6 +244,8 @@ cdef class Vocabulary:
         ids_are_dense: ids are below 2**28 and not far beyond the number of entries. Without that
             there is no index by id, and no engine can be built.
         ids_are_distinct: no two entries have the same id; known only of dense ids.
+        merges_are_tied: all merges that make one entry have one rank, so that the leftmost of
+            them comes first; else each has its place in the list.
 
     Raises:
         ModelFileError: a merge has not two parts, or names a token that is not in ``vocab``.
@@ -322,6 +324,21 @@ cdef class Vocabulary:
             strings_free(&parts)
         if not (made.ids_are_dense and made.ids_are_distinct):
             raise ValueError("ids: not dense and distinct")
+        return made
+
+    @staticmethod
+    def from_ranks(tables):
+        """A vocabulary of tiktoken's kind, of the entries' arrays in order of rank.
+
+        Its merges are all ways to cut an entry in two others; those of one entry have one rank
+        (`merges_are_tied`).
+
+        Raises:
+            ValueError: as `from_tables`.
+        """
+        cdef Vocabulary made = Vocabulary.from_tables(tables)
+        made.merges_are_tied = True
+        made._link_all()
         return made
 
     # ------------------------------------------------------------------ asking
@@ -527,6 +544,33 @@ cdef class Vocabulary:
                 if near < 0:
                     return rank
         return SOUND
+
+    cdef int _link_all(self) except -1:
+        """Make merges of all ways to cut an entry in two others, in the order of the entries."""
+        cdef const uint8_t* token
+        cdef size_t entry, size, cut
+        cdef int64_t left, right
+        # At each border between bytes there may be one; only the pages that are written exist.
+        cdef size_t room = (self.offsets[self.n_entries] + 1) * sizeof(uint32_t)
+        self.left = <uint32_t*>_resized(self.left, room)
+        self.right = <uint32_t*>_resized(self.right, room)
+        self.merged = <uint32_t*>_resized(self.merged, room)
+        for entry in range(self.n_entries):
+            token = self.arena + self.offsets[entry]
+            size = self.offsets[entry + 1] - self.offsets[entry]
+            for cut in range(1, size):
+                left = self.find(token, cut, 1)
+                right = self.find(token + cut, size - cut, 1) if left >= 0 else -1
+                if right >= 0:
+                    self.left[self.n_merges] = self.ids[left]
+                    self.right[self.n_merges] = self.ids[right]
+                    self.merged[self.n_merges] = self.ids[entry]
+                    self.n_merges += 1
+        room = (self.n_merges + 1) * sizeof(uint32_t)
+        self.left = <uint32_t*>_resized(self.left, room)
+        self.right = <uint32_t*>_resized(self.right, room)
+        self.merged = <uint32_t*>_resized(self.merged, room)
+        return 0
 
     cdef int64_t _link_one(self, const Strings* parts, size_t rank, const uint64_t* hashes,
                            int64_t near) noexcept nogil:

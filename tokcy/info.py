@@ -64,7 +64,7 @@ def _sections(data: bytes) -> Facts:
         found = json.loads(data)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) and isinstance(found.get("model"), dict) else {}
 
 
 def _pipeline(sections: Facts) -> dict[str, list[str]]:

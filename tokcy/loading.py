@@ -11,9 +11,12 @@ from typing import Any
 
 from tokcy.errors import ModelNotFoundError
 
-__all__ = ["TOKENIZER_FILE", "find_pretrained", "read_model_file"]
+__all__ = ["TOKENIZER_FILE", "find_pretrained", "find_rank_file", "read_model_file"]
 
 TOKENIZER_FILE = "tokenizer.json"
+
+RANK_FILES = ("tiktoken.model", "*.tiktoken", "tekken.json", "tokenizer.model")
+"""Where there is no `TOKENIZER_FILE`, in this order."""
 
 StrPath = str | os.PathLike[str]
 
@@ -49,7 +52,7 @@ def find_pretrained(
     local_files_only: bool,
     beside: Sequence[str] = (),
 ) -> Path:
-    """The ``tokenizer.json`` of a folder, or of a hub repository, downloaded if need be.
+    """The tokenizer file of a folder, or of a hub repository, downloaded if need be.
 
     Args:
         name_or_path: a file, a folder or a hub id.
@@ -65,7 +68,7 @@ def find_pretrained(
     if mode is not None and stat.S_ISDIR(mode):
         if (path / TOKENIZER_FILE).is_file():
             return path / TOKENIZER_FILE
-        raise ModelNotFoundError(f"there is no {TOKENIZER_FILE} in the folder {path}")
+        return find_rank_file(path)
     if mode is not None:
         return path
     name = os.fspath(name_or_path)
@@ -73,6 +76,29 @@ def find_pretrained(
         raise ModelNotFoundError(f"there is no file or folder {name!r}, nor can it be a hub id")
     patterns = [TOKENIZER_FILE, *beside]
     return _download(name, patterns, revision, token, cache_dir, local_files_only)
+
+
+def find_rank_file(path: StrPath) -> Path:
+    """The file itself, or the one in a folder that has a model in tiktoken's formats.
+
+    Raises:
+        ModelNotFoundError: there is none, or more than one ``*.tiktoken``.
+    """
+    _refuse_empty(path)
+    folder = Path(path)
+    mode = _mode(folder)
+    if mode is None or not stat.S_ISDIR(mode):
+        return folder
+    for name in RANK_FILES:
+        found = sorted(folder.glob(name))
+        if len(found) > 1:
+            names = ", ".join(file.name for file in found)
+            raise ModelNotFoundError(f"which of {names} in the folder {folder}?")
+        if found:
+            return found[0]
+    raise ModelNotFoundError(
+        f"there is no {TOKENIZER_FILE} in the folder {folder}, nor {', '.join(RANK_FILES)}"
+    )
 
 
 def _refuse_empty(path: StrPath) -> None:
@@ -119,23 +145,28 @@ def _download(
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **{**options, "disable": True})
 
-    absent = f"there is no folder {repo_id!r}, and the hub gives no {TOKENIZER_FILE} for that id"
-    try:
+    def fetch(names: Sequence[str]) -> Path:
         folder = snapshot_download(
             repo_id,
-            allow_patterns=list(patterns),
+            allow_patterns=list(names),
             revision=revision,
             token=token,
             cache_dir=None if cache_dir is None else Path(cache_dir),
             local_files_only=local_files_only,
             tqdm_class=NoBar,
         )
+        return Path(folder)
+
+    absent = f"there is no folder {repo_id!r}, and the hub gives no {TOKENIZER_FILE} for that id"
+    try:
+        folder = fetch(patterns)
+        if (folder / TOKENIZER_FILE).is_file():
+            return folder / TOKENIZER_FILE
+        return find_rank_file(fetch([*patterns, *RANK_FILES]))
     except HFValidationError:
         raise ModelNotFoundError(f"{repo_id!r} is neither a path nor a hub id") from None
+    except ModelNotFoundError:
+        raise ModelNotFoundError(f"{absent}, nor {', '.join(RANK_FILES)}") from None
     except (OSError, HfHubHTTPError) as error:  # no such repository or revision; no network
         reason = str(error).strip().splitlines()[0]
         raise ModelNotFoundError(f"{absent}: {reason}") from error
-    file = Path(folder) / TOKENIZER_FILE
-    if not file.is_file():
-        raise ModelNotFoundError(absent)
-    return file

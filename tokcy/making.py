@@ -13,6 +13,7 @@ from tokcy.choice import BackendChoice
 from tokcy.errors import FallbackError, TokcyError
 from tokcy.hf import HuggingFaceBackend
 from tokcy.native import NativeBackend
+from tokcy.ranks import TiktokenBackend, is_rank_model, load_rank_model
 from tokcy.saved import load_backend
 from tokcy.spec import (
     AddedToken,
@@ -31,7 +32,7 @@ from tokcy.spec import (
     with_tokens_added,
 )
 
-__all__ = ["Made", "make_backend"]
+__all__ = ["Made", "make_backend", "with_config"]
 
 logger = logging.getLogger("tokcy")
 
@@ -50,7 +51,7 @@ def make_backend(data: bytes, source: str, files: ConfigFiles, choice: BackendCh
     """The backend for a model file.
 
     Args:
-        data: a ``tokenizer.json``, or tokcy's saved form.
+        data: a ``tokenizer.json``, a file in tiktoken's formats, or tokcy's saved form.
         source: its name, for messages.
         files: what stands beside it and counts.
         choice: who is to do the work.
@@ -61,6 +62,8 @@ def make_backend(data: bytes, source: str, files: ConfigFiles, choice: BackendCh
     """
     if data.startswith(MAGIC):
         return _load_saved(data, source, files, choice)
+    if is_rank_model(data, source):
+        return with_config(load_rank_model(data, source), files)
     spec = read_tokenizer_json(data, source=source)
     declared = read_config(files, spec.pad_token) if files else None
     in_file = spec.added_tokens
@@ -83,6 +86,14 @@ def make_backend(data: bytes, source: str, files: ConfigFiles, choice: BackendCh
     if reason is not None:
         logger.warning("%s runs on Hugging Face tokenizers, more slowly: %s", source, reason)
     return _made(backend, reason, declared, source)
+
+
+def with_config(backend: TiktokenBackend, files: ConfigFiles) -> Made:
+    """A backend that takes the tokens of ``tokenizer_config.json`` by its own rules."""
+    config = read_config(files) if files else None
+    if config is None:
+        return Made(backend, None, TokenizerConfig())
+    return Made(backend, None, with_token_ids(config, backend.added_tokens))
 
 
 def _plan(spec: TokenizerSpec, declared: DeclaredConfig | None) -> NativePlan | Unsupported:
@@ -124,11 +135,11 @@ def _load_saved(data: bytes, source: str, files: ConfigFiles, choice: BackendCho
             f"{source} is tokcy's saved form, which holds its configuration: config= is for a "
             "tokenizer.json"
         )
-    if not choice.native:
+    backend, config = load_backend(data, source)
+    if not choice.native and not isinstance(backend, TiktokenBackend):
         raise FallbackError(
             f"this is tokcy's saved form, which Hugging Face tokenizers does not run, and "
             f"{choice.origin} says {choice.backend!r}",
             source=source,
         )
-    backend, config = load_backend(data, source)
     return Made(backend, None, config)

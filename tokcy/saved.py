@@ -23,12 +23,19 @@ from tokcy.errors import ModelFileError, TokcyError
 from tokcy.native import NativeBackend
 from tokcy.pattern import fuse_splits
 from tokcy.pattern.saved import split_from_arrays, split_to_arrays
+from tokcy.ranks import TiktokenBackend
 from tokcy.spec import AddedToken, NativePlan, PostProcessor, TokenizerConfig
 
-__all__ = ["REFERENCE", "load_backend", "pack_backend", "write_file"]
+__all__ = ["REFERENCES", "load_backend", "pack_backend", "write_file"]
 
-REFERENCE = "tokenizers 0.23.3"
+REFERENCES: dict[str, type[NativeBackend]] = {
+    "tokenizers 0.23.3": NativeBackend,
+    "tiktoken 0.14.0": TiktokenBackend,
+}
 """Whose character tables and rules a file has; another release of the reference may differ."""
+
+# The decoder has an array by id; in tiktoken's formats there may be holes before the special ones.
+ALWAYS_ALLOWED_ID = 2**20
 
 _ENTRIES = ("arena", "offsets", "is_bytes", "ids")
 
@@ -46,7 +53,7 @@ def pack_backend(backend: NativeBackend, config: TokenizerConfig, source: str) -
         arrays |= {f"split{number}.{name}": array for name, array in found.items()}
     header = {
         "tokcy": version("tokcy"),
-        "reference": REFERENCE,
+        "reference": next(name for name, kind in REFERENCES.items() if kind is type(backend)),
         "source": source,
         "ignore_merges": plan.ignore_merges,
         "nfc": plan.nfc,
@@ -66,9 +73,12 @@ def load_backend(data: bytes, source: str) -> tuple[NativeBackend, TokenizerConf
         ModelFileError: the file is damaged, of another version, or says what cannot be.
     """
     header, arrays = unpack(data, source)
-    if header.get("reference") != REFERENCE:
+    reference = header.get("reference")
+    backend = REFERENCES.get(reference) if isinstance(reference, str) else None
+    if backend is None:
+        followed = " and ".join(REFERENCES)
         raise ModelFileError(
-            f"{header.get('reference')!r}, and this tokcy follows {REFERENCE!r}: save it anew",
+            f"{reference!r}, and this tokcy follows {followed}: save it anew",
             source=source,
             field="reference",
         )
@@ -79,7 +89,7 @@ def load_backend(data: bytes, source: str) -> tuple[NativeBackend, TokenizerConf
             for name, array in arrays.items()
             if "." not in name
         }
-        return NativeBackend(_plan(header, arrays, tables), tables), _config(header["config"])
+        return backend(_plan(header, arrays, tables), tables), _config(header["config"])
     except TokcyError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -103,7 +113,7 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> NativePlan:
     vocabulary = Vocabulary.from_tables(tables)
     added = tuple(_added_token(row) for row in header["added_tokens"])
-    limit = max(vocabulary.max_id, vocabulary.n_entries + len(added))
+    limit = max(vocabulary.max_id, vocabulary.n_entries + len(added), ALWAYS_ALLOWED_ID)
     if not all(0 <= token.id <= limit for token in added):
         raise ValueError("added_tokens: an id beyond those of the vocabulary")
     post = dict(header["post_processor"])

@@ -3,198 +3,35 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Iterable
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokcy.arrayfile import MAGIC
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.batch import TokenBatch, as_integers
-from tokcy.choice import choose_backend
-from tokcy.config_files import CONFIG_PATTERNS, ConfigArgument, find_config
-from tokcy.errors import TokcyError, TokenIdError
-from tokcy.info import describe
-from tokcy.loading import find_pretrained, read_model_file
-from tokcy.making import make_backend
-from tokcy.native import NativeBackend
-from tokcy.saved import pack_backend, write_file
-from tokcy.spec import AddedToken, ConfigFiles, TokenizerConfig
+from tokcy.errors import TokenIdError
+from tokcy.loaded import LoadedModel
+from tokcy.ranks import encode_in_chunks
+from tokcy.spec import AddedToken
 
 __all__ = ["Tokenizer"]
-
-StrPath = str | os.PathLike[str]
 
 _UINT32 = np.dtype(np.uint32)
 
 
-class Tokenizer:
+class Tokenizer(LoadedModel):
     """Text to token ids and back, exactly as the model's Hugging Face tokenizer does it.
 
-    Made by `from_file`, `from_pretrained` or `from_json`. Nothing changes it afterwards (its
-    merge cache fills, which no result shows), so threads may share it and copies are the object
-    itself. It pickles as the model file it was read from.
+    Made by `from_file`, `from_pretrained`, `from_json` or `from_tiktoken`. Nothing changes it
+    afterwards (its merge cache fills, which no result shows), so threads may share it and copies
+    are the object itself. It pickles as the files it was read from, or in its saved form.
 
     >>> tok = Tokenizer.from_pretrained("Qwen/Qwen3-8B")      # doctest: +SKIP
     >>> tok.encode("Hello, world")                            # doctest: +SKIP
     array([9707,   11, 1879], dtype=uint32)
     """
-
-    def __init__(
-        self,
-        data: bytes,
-        source: str = "<string>",
-        config: ConfigFiles | None = None,
-        backend: str | None = None,
-        fallback: bool | None = None,
-    ) -> None:
-        """Read the bytes of a ``tokenizer.json``; `from_file` and its kin are the usual way.
-
-        Args:
-            data: the file's content.
-            source: its name, for messages.
-            config: the content of the files beside it, by name.
-            backend, fallback: as in `from_file`.
-
-        Raises:
-            ModelFileError: no tokenizer can be made of it; names the field and the value.
-            FallbackError: as in `from_file`.
-        """
-        self._data = data
-        self._source = source
-        self._config_files = dict(config or {})
-        self._choice = choose_backend(backend, fallback)
-        self._backend, self._fallback_reason, self._config = make_backend(
-            data, source, self._config_files, self._choice
-        )
-
-    # ------------------------------------------------------------------ making
-
-    @classmethod
-    def from_file(
-        cls,
-        path: StrPath,
-        *,
-        config: ConfigArgument = True,
-        backend: str | None = None,
-        fallback: bool | None = None,
-    ) -> Tokenizer:
-        """Load a ``tokenizer.json``, or what `save` wrote.
-
-        Args:
-            path: the file.
-            config: what else says which tokens there are, as in `transformers`: with ``True``
-                ``tokenizer_config.json`` and its kin in the same folder, where there are any;
-                with ``False`` nothing, which gives the tokens of Hugging Face `tokenizers`; or
-                another folder, the path of another such file, or its content as a mapping.
-            backend: ``"auto"`` or ``"tokcy"`` for the native engine wherever it can do the model,
-                ``"huggingface"`` for `tokenizers`; ``None`` leaves it to ``TOKCY_BACKEND``, and
-                without that it is ``"auto"``.
-            fallback: whether `tokenizers` may do what the engine cannot; ``None`` leaves it to
-                ``TOKCY_FALLBACK`` (0 or 1), and without that it may.
-
-        Raises:
-            ModelNotFoundError: there is no such file.
-            ModelFileError: no tokenizer can be made of it.
-            FallbackError: it does not run natively, and ``fallback`` is false.
-            ValueError: there is no such backend.
-        """
-        data = read_model_file(path)
-        if config is True and data.startswith(MAGIC):  # which holds its configuration
-            config = False
-        return cls(data, os.fspath(path), find_config(config, path), backend, fallback)
-
-    @classmethod
-    def from_json(
-        cls,
-        text: str | bytes | bytearray | memoryview,
-        *,
-        config: ConfigArgument = False,
-        backend: str | None = None,
-        fallback: bool | None = None,
-    ) -> Tokenizer:
-        """Load from the content of a ``tokenizer.json``.
-
-        Args:
-            text: the content.
-            config, backend, fallback: as in `from_file`.
-
-        Raises:
-            ModelFileError: no tokenizer can be made of it.
-            FallbackError: as in `from_file`.
-            TypeError: neither text nor bytes.
-        """
-        if isinstance(text, str):
-            data = text.encode("utf-8", "surrogatepass")
-        elif isinstance(text, bytes | bytearray | memoryview):  # `bytes` takes integers, too
-            data = bytes(text)
-        else:
-            raise TypeError(f"text must be str or bytes, not {type(text).__name__}")
-        return cls(data, "<string>", find_config(config), backend, fallback)
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        name_or_path: StrPath,
-        *,
-        config: ConfigArgument = True,
-        backend: str | None = None,
-        fallback: bool | None = None,
-        revision: str | None = None,
-        token: str | bool | None = None,
-        cache_dir: StrPath | None = None,
-        local_files_only: bool = False,
-    ) -> Tokenizer:
-        """Load the ``tokenizer.json`` of a folder or of a hub repository.
-
-        What `save` wrote is loaded only where its path is given.
-
-        Args:
-            name_or_path: a folder, a file, or a hub id such as ``"Qwen/Qwen3-8B"``.
-            config, backend, fallback: as in `from_file`.
-            revision, token, cache_dir, local_files_only: as in ``huggingface_hub``, which does
-                the download and obeys ``HF_HOME``, ``HF_TOKEN`` and ``HF_HUB_OFFLINE``.
-
-        Raises:
-            ModelNotFoundError: neither a path nor a repository leads to such a file.
-            ModelFileError: no tokenizer can be made of it.
-            FallbackError: as in `from_file`.
-        """
-        path = find_pretrained(
-            name_or_path,
-            revision=revision,
-            token=token,
-            cache_dir=cache_dir,
-            local_files_only=local_files_only,
-            beside=CONFIG_PATTERNS if config is True else (),
-        )
-        return cls.from_file(path, config=config, backend=backend, fallback=fallback)
-
-    # ------------------------------------------------------------------ saving
-
-    def save(self, path: StrPath) -> None:
-        """Write tokcy's own form of this tokenizer, which `from_file` loads several times faster.
-
-        One file, of 4 to 8 MB for the vocabularies of today, under any name. It holds all that
-        this class uses, and not the ``tokenizer.json`` that it came from: keep that, as another
-        version of tokcy may ask for a file of its own. The file appears, or is replaced, only
-        once it is whole.
-
-        Raises:
-            TokcyError: Hugging Face's object does the work, so there is nothing to save.
-            OSError: the file cannot be written.
-        """
-        if not isinstance(self._backend, NativeBackend):
-            raise TokcyError(
-                f"{self._source} runs on Hugging Face tokenizers and has no saved form: "
-                f"{self._fallback_reason or 'that backend was asked for'}"
-            )
-        data = self._data
-        if not data.startswith(MAGIC):
-            data = pack_backend(self._backend, self._config, self._source)
-        write_file(path, data)
 
     # ---------------------------------------------------------------- encoding
 
@@ -205,6 +42,7 @@ class Tokenizer:
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> Ids:
         """The token ids of one text. Other Python threads run meanwhile.
 
@@ -215,6 +53,10 @@ class Tokenizer:
                 so the text of a user can never become a control token.
             num_threads: at most so many threads; by default see ``tokcy.set_num_threads``.
                 Short texts use one.
+            chunking: ``"kimi"`` cuts long texts where the code that comes with Kimi does before
+                it calls tiktoken, and with Llama 3 and 4: every 400,000 characters, and every
+                25,000 in a row that are whitespace or that are not. It changes ids at the cuts.
+                For models in tiktoken's formats only.
 
         Returns:
             uint32[n].
@@ -222,6 +64,8 @@ class Tokenizer:
         Raises:
             EncodeTypeError: not a str, or one with a lone surrogate.
         """
+        if chunking is not None:
+            return encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
         return self._backend.encode(text, add_special_tokens, allow_special, num_threads)
 
     def encode_batch(
@@ -231,6 +75,7 @@ class Tokenizer:
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> TokenBatch:
         """The token ids of many texts, without a Python object per id or text.
 
@@ -243,6 +88,10 @@ class Tokenizer:
         Raises:
             EncodeTypeError: an item is no str that UTF-8 can express; says which.
         """
+        if chunking is not None:
+            return TokenBatch._of(
+                *encode_in_chunks(self._backend, texts, chunking, allow_special, num_threads)
+            )
         return TokenBatch._of(
             *self._backend.encode_batch(texts, add_special_tokens, allow_special, num_threads)
         )
@@ -269,8 +118,13 @@ class Tokenizer:
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> int:
         """``len(encode(text, …))``, without making the array."""
+        if chunking is not None:
+            return len(
+                encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
+            )
         return self._backend.count(text, add_special_tokens, allow_special, num_threads)
 
     def count_batch(
@@ -387,26 +241,6 @@ class Tokenizer:
 
     # ------------------------------------------------------------------- state
 
-    @property
-    def source(self) -> str:
-        """Name of the file that this was read from."""
-        return self._source
-
-    @property
-    def backend(self) -> str:
-        """Who does the work: ``"tokcy"`` or ``"huggingface"``."""
-        return self._backend.name
-
-    @property
-    def fallback_reason(self) -> str | None:
-        """Why Hugging Face's object does the work, or None where it does not or was asked for."""
-        return self._fallback_reason
-
-    @property
-    def config(self) -> TokenizerConfig:
-        """What ``tokenizer_config.json`` and its kin say: special tokens by name, templates, …"""
-        return self._config
-
     def cache_info(self) -> CacheInfo:
         """The merge cache: a dict of counts, empty on the Hugging Face backend.
 
@@ -415,31 +249,9 @@ class Tokenizer:
         """
         return self._backend.cache_info()
 
-    def describe(self) -> dict[str, Any]:
-        """What was read, the pipeline in words, who does the work: ``tokcy info --json``."""
-        return describe(
-            self._data,
-            self._source,
-            self._config_files,
-            self._backend,
-            self._fallback_reason,
-            self._config,
-        )
-
     def __repr__(self) -> str:
         reason = f", {self._fallback_reason}" if self._fallback_reason else ""
         return f"<Tokenizer {self._source!r}: {len(self):,} tokens, backend {self.backend}{reason}>"
-
-    def __reduce__(self) -> tuple[type[Tokenizer], tuple[Any, ...]]:
-        choice = self._choice
-        arguments = (self._config_files, choice.backend, choice.fallback)
-        return type(self), (self._data, self._source, *arguments)
-
-    def __copy__(self) -> Tokenizer:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
-        return self
 
 
 def _as_ids(ids: ArrayLike) -> Ids:

@@ -1,11 +1,12 @@
 """Split pattern → scan tables.
 
-The way of a pattern: ``parser`` (Oniguruma syntax → ``syntax`` tree over ``charset``), ``classes``
-(sets → character classes), ``automaton`` (leftmost-first DFA over classes), ``tokens`` (DFA →
-a machine that never goes back), ``transducer`` (machine → one table step per byte), ``split``
-(all of it → ``SplitTables``). ``cascade`` makes one machine of splits that follow each other.
+The way of a pattern: ``parser`` (the syntax of Oniguruma or of tiktoken → ``syntax`` tree over
+``charset``), ``classes`` (sets → character classes), ``automaton`` (leftmost-first DFA over
+classes), ``tokens`` (DFA → a machine that never goes back), ``transducer`` (machine → one table
+step per byte), ``split`` (all of it → ``SplitTables``). ``cascade`` makes one machine of splits that follow each other.
 """
 
+from .reader import Dialect
 from .split import (
     GPT2_PATTERN,
     SplitTables,
@@ -17,6 +18,7 @@ from .split import (
 
 __all__ = [
     "GPT2_PATTERN",
+    "Dialect",
     "SplitTables",
     "charset_split",
     "compile_split",

@@ -14,6 +14,7 @@ from .cascade import Cutter, FusedMachine, common_classes, make_cutter
 from .charset import CharSet
 from .classes import MAX_CLASSES, Classes
 from .parser import parse
+from .reader import Dialect
 from .syntax import Cat, Chars, Empty, Node
 from .tokens import TokenMachine
 from .transducer import Machine, Transducer, build_transducer
@@ -73,15 +74,20 @@ class SplitTables:
 
 
 def compile_split(
-    pattern: str, *, behavior: str, invert: bool, byte_level: bool = False
+    pattern: str,
+    *,
+    behavior: str,
+    invert: bool,
+    byte_level: bool = False,
+    dialect: Dialect = Dialect.ONIGURUMA,
 ) -> SplitTables:
-    """Compile a Hugging Face ``Split`` with a Regex pattern (Oniguruma's Ruby syntax).
+    """Compile a Hugging Face ``Split`` with a Regex pattern.
 
     With ``byte_level`` the split comes after ByteLevel: it sees every byte as the character
     that ByteLevel makes of it (rule R9). Raises PatternError for what cannot be done exactly,
     and ValueError for an unknown behaviour.
     """
-    return _tables(pattern, parse(pattern), behavior, invert, byte_level)
+    return _tables(pattern, parse(pattern, dialect), behavior, invert, byte_level)
 
 
 def literal_split(

@@ -1,0 +1,202 @@
+"""From a file, a folder or the name of an encoding to a model in tiktoken's formats."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tokcy.errors import ModelFileError, ModelNotFoundError
+from tokcy.loading import read_model_file
+from tokcy.spec import AddedToken
+
+from .known import ENCODINGS, RANKS, KnownModel, known_names
+from .plan import TiktokenBackend, check_special_tokens, plan_ranks, special_tokens_of
+from .rankfile import Ranks, read_ranks
+from .tekken import parse_tekken, read_tekken
+
+__all__ = ["is_rank_model", "load_encoding", "load_rank_model"]
+
+CONFIG_FILE = "tokenizer_config.json"
+
+_FIRST_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t]*[\r\n]")
+
+
+def is_rank_model(data: bytes, source: str) -> bool:
+    """Whether these bytes are to be read by `load_rank_model`."""
+    return (
+        source.endswith(".tiktoken")
+        or _is_sentencepiece(data)
+        or _FIRST_LINE.match(data) is not None
+        or parse_tekken(data) is not None
+    )
+
+
+def load_rank_model(
+    data: bytes,
+    source: str,
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    known: KnownModel | None = None,
+) -> TiktokenBackend:
+    """The backend for a rank file or a ``tekken.json``.
+
+    Args:
+        data: the content of the file.
+        source: its path; a ``tokenizer_config.json`` in the same folder is looked at.
+        pattern, special_tokens: in place of what is known of the model.
+        known: whose ranks these are said to be. `source` is no path then.
+
+    Raises:
+        ModelFileError: no model can be made of it, or its pattern or special tokens are not known.
+        PatternError: the pattern cannot be compiled exactly.
+    """
+    if _is_sentencepiece(data):
+        raise ModelFileError(
+            "this is a SentencePiece model, which only conversion makes a tokenizer.json of: "
+            "transformers.AutoTokenizer.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER), "
+            "with the package sentencepiece installed",
+            source=source,
+        )
+    tekken = parse_tekken(data)
+    if tekken is not None:
+        found = read_tekken(tekken, source)
+        ranks, usual, added = found.ranks, found.pattern, found.special_tokens
+    else:
+        ranks = read_ranks(data, source)
+        model = _identify(ranks, data, source, known)
+        usual = "" if model is None else model.pattern
+        if pattern is None and model is None:
+            raise ModelFileError(
+                f"these {len(ranks.tokens)} ranks are of no known model, and a rank file does not "
+                f"say how text is split: give a pattern (known are {known_names()})",
+                source=source,
+            )
+        added = _special_tokens(ranks, model, source) if special_tokens is None else ()
+    if special_tokens is not None:
+        added = special_tokens_of(special_tokens, source)
+    return TiktokenBackend(plan_ranks(ranks, usual if pattern is None else pattern, added, source))
+
+
+def load_encoding(name: str, ranks: str | os.PathLike[str] | None) -> tuple[bytes, KnownModel]:
+    """The rank file of an encoding that OpenAI publishes, and what else is known of it.
+
+    It is looked for where it is given; in tiktoken's cache, which is in ``TIKTOKEN_CACHE_DIR``,
+    ``DATA_GYM_CACHE_DIR`` or the folder for temporary files; and the package tiktoken, if
+    installed, is asked for it.
+
+    Raises:
+        ModelNotFoundError: it is nowhere.
+        ModelFileError: the file has other ranks.
+    """
+    model = ENCODINGS[name]
+    if ranks is not None:
+        return read_model_file(ranks), model
+    assert model.url is not None
+    cached = _cached(model.url)
+    if cached is not None and hashlib.sha256(cached).hexdigest() == model.sha256:
+        return cached, model
+    try:
+        from tiktoken.load import read_file_cached
+    except ImportError:
+        raise ModelNotFoundError(
+            f"the ranks of {name} are not in tiktoken's cache, and the package tiktoken, which "
+            f"could download them, is not installed; give the file as ranks=, from {model.url}"
+        ) from None
+    try:
+        return read_file_cached(model.url, model.sha256), model
+    except Exception as error:  # of the network, in whatever way it is reached
+        raise ModelNotFoundError(f"tiktoken finds no ranks of {name}: {error}") from error
+
+
+def _cached(url: str) -> bytes | None:
+    folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
+    if folder is None:
+        folder = os.path.join(tempfile.gettempdir(), "data-gym-cache")
+    if folder == "":  # so tiktoken is told to have none
+        return None
+    path = Path(folder, hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest())
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _identify(
+    ranks: Ranks, data: bytes, source: str, known: KnownModel | None
+) -> KnownModel | None:
+    """The model with these ranks."""
+    found = RANKS.get(hashlib.sha256(data).hexdigest()) or RANKS.get(ranks.sha256())
+    if known is None:
+        return found
+    if found is None or found.sha256 != known.sha256:
+        raise ModelFileError(f"these are not the ranks of {known.name}", source=source)
+    return known
+
+
+def _special_tokens(ranks: Ranks, model: KnownModel | None, source: str) -> tuple[AddedToken, ...]:
+    """The special tokens of a rank file, after the model and ``tokenizer_config.json``."""
+    named = _read_config(Path(source).parent / CONFIG_FILE) if Path(source).is_file() else {}
+    if model is None:
+        check_special_tokens(named.values(), source)
+        return tuple(named.values())
+    known = [AddedToken(content, i, special=True) for content, i in model.special_tokens.items()]
+    if not named and not model.needs_config:
+        return tuple(known)
+    if not named:
+        raise ModelFileError(
+            f"{model.name} have the same ranks and different special tokens: there must be a "
+            f"{CONFIG_FILE} beside the file, or special_tokens must be given",
+            source=source,
+        )
+    tokens = {token.id: token for token in known}
+    first = ranks.ids[-1] + 1
+    for i in range(first, first + model.n_reserved):
+        tokens[i] = AddedToken(f"<|reserved_token_{i}|>", i, special=True)
+    tokens.update(named)
+    check_special_tokens(tokens.values(), source)
+    return tuple(tokens.values())
+
+
+def _read_config(path: Path) -> dict[int, AddedToken]:
+    """The tokens in ``added_tokens_decoder``, by id; none where there is no such file or field."""
+    if not path.is_file():
+        return {}
+    source = str(path)
+    try:
+        config = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"no JSON: {error}", source=source) from None
+    declared = config.get("added_tokens_decoder", {}) if isinstance(config, dict) else None
+    if not isinstance(declared, dict):
+        raise ModelFileError("not an object", source=source, field="added_tokens_decoder")
+    return {int(key): _declared(key, value, source) for key, value in declared.items()}
+
+
+def _declared(key: str, value: Any, source: str) -> AddedToken:
+    field = f"added_tokens_decoder.{key}"
+    if not (key.isascii() and key.isdigit()):
+        raise ModelFileError("the key is no id", source=source, field=field)
+    if not isinstance(value, dict) or not isinstance(value.get("content"), str):
+        raise ModelFileError(f"{value!r} has no content", source=source, field=field)
+    special = value.get("special", False)
+    if not isinstance(special, bool):
+        raise ModelFileError(f"special is {special!r}", source=source, field=field)
+    return AddedToken(value["content"], int(key), special=special)
+
+
+def _is_sentencepiece(data: bytes) -> bool:
+    """Whether it is the protobuf of a SentencePiece model: it begins with a piece, a message.
+
+    That again begins with its text, and its score, of four bytes, follows.
+    """
+    if len(data) < 4 or data[0] != 0x0A or data[2] != 0x0A:
+        return False
+    end = 4 + data[3]
+    return data[1] < 0x80 and data[3] < 0x80 and data[end : end + 1] == b"\x15"
