@@ -18,7 +18,7 @@ import synthetic
 import tokenizers
 
 import tokcy
-from tokcy import cli
+from tokcy import cli, streams
 
 TEXT = "The tokenizer turns text<|end|>into numbers.\n  分词器 🙂\n"
 
@@ -447,14 +447,14 @@ class Terminal(io.StringIO):
 
 
 def test_progress_only_for_long_work_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "PROGRESS_DELAY", 0)
+    monkeypatch.setattr(streams, "PROGRESS_DELAY", 0)
     for stream, total, shown in [
-        (Terminal(), cli.LONG_WORK_BYTES, True),
-        (Terminal(), cli.LONG_WORK_BYTES - 1, False),
-        (io.StringIO(), cli.LONG_WORK_BYTES, False),
+        (Terminal(), streams.LONG_WORK_BYTES, True),
+        (Terminal(), streams.LONG_WORK_BYTES - 1, False),
+        (io.StringIO(), streams.LONG_WORK_BYTES, False),
     ]:
         monkeypatch.setattr(sys, "stderr", stream)
-        with cli._progress(total) as advance:
+        with streams.progress(total) as advance:
             time.sleep(0.01)
             advance(total)
         assert ("10.0M" in stream.getvalue()) == shown
