@@ -1,7 +1,8 @@
 """The Hugging Face backend: a real ``tokenizers.Tokenizer`` behind the methods of the native one.
 
 It serves every model file whose pipeline is not on the native whitelist.  Works with tokenizers
-0.21 to 0.23; whatever that raises, Rust panics included, comes out as one of tokcy's errors.
+0.21 to 0.23, and but for offsets with the candidates for 1.0; whatever that raises, Rust panics
+included, comes out as one of tokcy's errors.
 """
 
 from __future__ import annotations
@@ -17,10 +18,15 @@ from tokenizers import Encoding, Tokenizer
 
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
+from tokcy.hf_next import NextTokenizer
 from tokcy.spec import AddedToken
 from tokcy.threads import resolve_num_threads
 
 __all__ = ["HuggingFaceBackend"]
+
+_Tokenizer: type[Tokenizer] = (
+    Tokenizer if hasattr(Tokenizer, "from_str") else NextTokenizer  # type: ignore[assignment]
+)
 
 # `encode` keeps the GIL and `encode_batch` does not, but starts Hugging Face's thread pool, which
 # makes a later fork print a warning: so only texts that take milliseconds go by the batch way.
@@ -81,9 +87,9 @@ class HuggingFaceBackend:
         self._control_ids: Ids = np.empty(0, dtype=np.uint32)
         try:
             with _hugging_face_errors():
-                self._tokenizer = Tokenizer.from_str(data.decode("utf-8"))
+                self._tokenizer = _Tokenizer.from_str(data.decode("utf-8"))
                 if added:
-                    self._tokenizer.add_tokens(list(map(_hugging_face_token, added)))
+                    self._tokenizer.add_tokens(list(map(_to_add, added)))
                 if encode_special_tokens:
                     self._tokenizer.encode_special_tokens = True
         except TokcyError as error:
@@ -189,7 +195,7 @@ class HuggingFaceBackend:
             pipeline = {name: content.get(name) for name in _PIPELINE}
             no_model = {"type": "BPE", "vocab": {}, "merges": []}
             with _hugging_face_errors():
-                plain = Tokenizer.from_str(json.dumps({**pipeline, "model": no_model}))
+                plain = _Tokenizer.from_str(json.dumps({**pipeline, "model": no_model}))
                 plain.model = self._tokenizer.model
             self._control_ids = self._control_ids_of_model(plain, content["model"])
             self._plain = plain
@@ -259,7 +265,10 @@ def _rebuild(
     )
 
 
-def _hugging_face_token(token: AddedToken) -> tokenizers.AddedToken:
+def _to_add(token: AddedToken) -> Any:
+    """The token as ``add_tokens`` takes it."""
+    if not hasattr(Tokenizer, "from_str"):
+        return token
     return tokenizers.AddedToken(
         token.content,
         single_word=token.single_word,

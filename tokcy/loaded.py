@@ -206,11 +206,11 @@ class LoadedModel:
             path = find_rank_file(name_or_path)
             source, data = str(path), read_model_file(path)
             files = find_config(True, path)
-        made = cls.__new__(cls)
-        made._hold(
-            data, source, files, with_config(load_rank_model(data, source, **options), files)
-        )
-        return made
+        made = with_config(load_rank_model(data, source, **options), files)
+        self = cls.__new__(cls)
+        self._choice = BackendChoice()
+        self._hold(data, source, files, made)
+        return self
 
     # ------------------------------------------------------------------ saving
 
