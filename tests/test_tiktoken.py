@@ -7,7 +7,9 @@ import pickle
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +30,9 @@ FIRST_ORDINARY_OF_TEKKEN = 1000
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def both(request: pytest.FixtureRequest, data_dir: Path) -> tuple[str, Tokenizer, tiktoken.Encoding]:
+def both(
+    request: pytest.FixtureRequest, data_dir: Path
+) -> tuple[str, Tokenizer, tiktoken.Encoding]:
     name: str = request.param
     path = tiktoken_models.file_of(data_dir, name)
     if not path.is_file():
@@ -180,7 +184,7 @@ def test_the_table_is_that_of_tiktoken(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_known_special_token_begins_with_another() -> None:
     for known in (*ENCODINGS.values(), *RANKS.values()):
         contents = sorted(known.special_tokens)
-        assert not any(b.startswith(a) for a, b in zip(contents, contents[1:], strict=False))
+        assert not any(b.startswith(a) for a, b in pairwise(contents))
 
 
 def test_gpt2_has_the_ranks_of_r50k(data_dir: Path, model_path: Callable[[str], Path]) -> None:
@@ -204,9 +208,7 @@ def test_two_special_tokens_of_harmony_have_one_id(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["r50k_base", "cl100k_base", "o200k_base"])
-def test_plans_of_gpt_tokenizer(
-    name: str, data_dir: Path, vectors: Callable[[str], Path]
-) -> None:
+def test_plans_of_gpt_tokenizer(name: str, data_dir: Path, vectors: Callable[[str], Path]) -> None:
     folder = f"tiktoken_{name.removesuffix('_base')}"
     tok = Tokenizer.from_tiktoken(name, ranks=tiktoken_models.file_of(data_dir, folder))
     plans = json.loads((vectors("gpt_tokenizer") / "test_plans.json").read_text("utf-8"))
@@ -259,7 +261,9 @@ def test_chunks_of_mixed_whitespace() -> None:
     rng = random.Random(3)
     for _ in range(10):
         runs = [
-            "".join(rng.choices(rng.choice([" \t\n\x1f\u2028", "abc中é"]), k=rng.randint(1, 60_000)))
+            "".join(
+                rng.choices(rng.choice([" \t\n\x1f\u2028", "abc中é"]), k=rng.randint(1, 60_000))
+            )
             for _ in range(8)
         ]
         assert list(cut_text("".join(runs))) == list(kimi_chunks("".join(runs)))
@@ -294,7 +298,7 @@ def test_ids_of_chunks(kimi: tuple[Tokenizer, tiktoken.Encoding], corpus: Corpus
             ]
             for text in texts
         ]
-        options = {"allow_special": special, "chunking": "kimi"}
+        options: dict[str, Any] = {"allow_special": special, "chunking": "kimi"}
         for text, ids in zip(texts, expected, strict=True):
             assert tok.encode(text, **options).tolist() == ids
             assert tok.count(text, **options) == len(ids)
@@ -306,7 +310,7 @@ def test_ids_of_chunks(kimi: tuple[Tokenizer, tiktoken.Encoding], corpus: Corpus
 def test_chunking_is_refused_elsewhere(
     kimi: tuple[Tokenizer, tiktoken.Encoding], model_path: Callable[[str], Path]
 ) -> None:
-    with pytest.raises(ValueError, match='"kimi", not \'llama\''):
+    with pytest.raises(ValueError, match="\"kimi\", not 'llama'"):
         kimi[0].encode("a", chunking="llama")
     with pytest.raises(TokcyError, match="tiktoken's formats"):
         Tokenizer.from_file(model_path("gpt2")).encode("a", chunking="kimi")

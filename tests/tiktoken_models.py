@@ -61,5 +61,7 @@ def _load_tekken(path: Path) -> tiktoken.Encoding:
     content = json.loads(path.read_text("utf-8"))
     config = content["config"]
     size = config["default_vocab_size"] - config["default_num_special_tokens"]
-    ranks = {base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in content["vocab"][:size]}
+    ranks = {
+        base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in content["vocab"][:size]
+    }
     return encoding(ranks, config["pattern"])

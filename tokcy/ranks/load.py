@@ -68,6 +68,7 @@ def load_rank_model(
     if tekken is not None:
         found = read_tekken(tekken, source)
         ranks, usual, added = found.ranks, found.pattern, found.special_tokens
+        check_special_tokens(added, source)
     else:
         ranks = read_ranks(data, source)
         model = _identify(ranks, data, source, known)
@@ -176,7 +177,8 @@ def _read_config(path: Path) -> dict[int, AddedToken]:
     declared = config.get("added_tokens_decoder", {}) if isinstance(config, dict) else None
     if not isinstance(declared, dict):
         raise ModelFileError("not an object", source=source, field="added_tokens_decoder")
-    return {int(key): _declared(key, value, source) for key, value in declared.items()}
+    tokens = [_declared(key, value, source) for key, value in declared.items()]
+    return {token.id: token for token in tokens}
 
 
 def _declared(key: str, value: Any, source: str) -> AddedToken:

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NoReturn
 
 import numpy as np
@@ -67,12 +68,12 @@ def read_ranks(data: bytes, source: str) -> Ranks:
         and all(rank.isdigit() for _, rank in pairs)
         and len(set(tokens)) == len(set(ranks)) == len(pairs) > 0
         and max(ranks) < MAX_RANK
-        and 0 < min(map(len, tokens))
+        and min(map(len, tokens)) > 0
         and max(map(len, tokens)) <= MAX_TOKEN_BYTES
     )
     if not is_sound:
         _find_fault(data, source)
-    if any(rank > after for rank, after in zip(ranks, ranks[1:], strict=False)):
+    if any(rank > after for rank, after in pairwise(ranks)):
         order = sorted(range(len(ranks)), key=ranks.__getitem__)
         tokens = [tokens[i] for i in order]
         ranks = [ranks[i] for i in order]
