@@ -22,8 +22,8 @@ from tokcy.ranks import (
     ENCODINGS,
     TiktokenBackend,
     encode_in_chunks,
-    is_rank_model,
     load_encoding,
+    load_if_rank_model,
     load_rank_model,
 )
 from tokcy.saved import load_backend, pack_backend, write_file
@@ -68,8 +68,9 @@ class Tokenizer:
     def _make_backend(self) -> Backend:
         if self._data.startswith(MAGIC):
             return load_backend(self._data, self._source)
-        if is_rank_model(self._data, self._source):
-            return load_rank_model(self._data, self._source)
+        ranks = load_if_rank_model(self._data, self._source)
+        if ranks is not None:
+            return ranks
         spec = read_tokenizer_json(self._data, source=self._source)
         plan = plan_native(spec)
         if not isinstance(plan, Unsupported):
