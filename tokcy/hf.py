@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, SupportsIndex
 
 import numpy as np
+import tokenizers
 from tokenizers import Encoding, Tokenizer
 
 from tokcy.backend import CacheInfo, Ids, Offsets
@@ -51,7 +52,13 @@ class HuggingFaceBackend:
     name = "huggingface"
 
     def __init__(
-        self, data: bytes, *, source: str = "<string>", problem: ModelFileError | None = None
+        self,
+        data: bytes,
+        *,
+        source: str = "<string>",
+        problem: ModelFileError | None = None,
+        added: tuple[AddedToken, ...] = (),
+        encode_special_tokens: bool = False,
     ) -> None:
         """Load a model file.
 
@@ -60,24 +67,32 @@ class HuggingFaceBackend:
             source: its name, for messages.
             problem: the error to raise if Hugging Face refuses the file, where there is a better
                 one than its own.
+            added: tokens to add to those of the file, which gives them their ids (rule A1).
+            encode_special_tokens: special tokens in a text are ordinary text.
 
         Raises:
             ModelFileError: Hugging Face refuses the file.
         """
         self._data = data
         self._source = source
+        self._added = added
+        self._encode_special_tokens = encode_special_tokens
         self._plain: Tokenizer | None = None
         self._control_ids: Ids = np.empty(0, dtype=np.uint32)
         try:
             with _hugging_face_errors():
                 self._tokenizer = Tokenizer.from_str(data.decode("utf-8"))
+                if added:
+                    self._tokenizer.add_tokens(list(map(_hugging_face_token, added)))
+                if encode_special_tokens:
+                    self._tokenizer.encode_special_tokens = True
         except TokcyError as error:
             if problem is not None:
                 raise problem from error
             raise ModelFileError(f"tokenizers refuses it: {error}", source=source) from error
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self._data, self._source))
+        return (_rebuild, (self._data, self._source, self._added, self._encode_special_tokens))
 
     def __repr__(self) -> str:
         model = type(self._tokenizer.model).__name__
@@ -236,8 +251,23 @@ class HuggingFaceBackend:
         return {}
 
 
-def _rebuild(data: bytes, source: str) -> HuggingFaceBackend:
-    return HuggingFaceBackend(data, source=source)
+def _rebuild(
+    data: bytes, source: str, added: tuple[AddedToken, ...], encode_special_tokens: bool
+) -> HuggingFaceBackend:
+    return HuggingFaceBackend(
+        data, source=source, added=added, encode_special_tokens=encode_special_tokens
+    )
+
+
+def _hugging_face_token(token: AddedToken) -> tokenizers.AddedToken:
+    return tokenizers.AddedToken(
+        token.content,
+        single_word=token.single_word,
+        lstrip=token.lstrip,
+        rstrip=token.rstrip,
+        normalized=token.normalized,
+        special=token.special,
+    )
 
 
 def _check_text(text: object, where: str = "") -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tokcy.errors import ModelNotFoundError
 
@@ -18,9 +17,6 @@ TOKENIZER_FILE = "tokenizer.json"
 
 RANK_FILES = ("tiktoken.model", "*.tiktoken", "tekken.json", "tokenizer.model")
 """Where there is no `TOKENIZER_FILE`, in this order."""
-
-#: What of these the hub is asked for, which has no patterns; of ``*.tiktoken`` that is Qwen's.
-_RANK_FILES_OF_HUB = ("tiktoken.model", "qwen.tiktoken", "tekken.json", "tokenizer.model")
 
 StrPath = str | os.PathLike[str]
 
@@ -54,8 +50,14 @@ def find_pretrained(
     token: str | bool | None,
     cache_dir: StrPath | None,
     local_files_only: bool,
+    beside: Sequence[str] = (),
 ) -> Path:
     """The tokenizer file of a folder, or of a hub repository, downloaded if need be.
+
+    Args:
+        name_or_path: a file, a folder or a hub id.
+        revision, token, cache_dir, local_files_only: for ``huggingface_hub``.
+        beside: patterns of files to download along with it, where the repository has them.
 
     Raises:
         ModelNotFoundError: neither leads to one.
@@ -72,7 +74,8 @@ def find_pretrained(
     name = os.fspath(name_or_path)
     if _is_no_hub_id(name):
         raise ModelNotFoundError(f"there is no file or folder {name!r}, nor can it be a hub id")
-    return _download(name, revision, token, cache_dir, local_files_only)
+    patterns = [TOKENIZER_FILE, *beside]
+    return _download(name, patterns, revision, token, cache_dir, local_files_only)
 
 
 def find_rank_file(path: StrPath) -> Path:
@@ -127,45 +130,43 @@ def _is_no_hub_id(name: str) -> bool:
 
 def _download(
     repo_id: str,
+    patterns: Sequence[str],
     revision: str | None,
     token: str | bool | None,
     cache_dir: StrPath | None,
     local_files_only: bool,
 ) -> Path:
     # Half a second to import, and only hub ids need it.
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import (
-        EntryNotFoundError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-    )
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    from tqdm import tqdm
 
-    get: Callable[[str], str] = partial(
-        hf_hub_download,
-        repo_id,
-        revision=revision,
-        token=token,
-        cache_dir=None if cache_dir is None else Path(cache_dir),
-        local_files_only=local_files_only,
-    )
+    class NoBar(tqdm):  # type: ignore[misc]  # it would show even if nothing is downloaded
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **{**options, "disable": True})
+
+    def fetch(names: Sequence[str]) -> Path:
+        folder = snapshot_download(
+            repo_id,
+            allow_patterns=list(names),
+            revision=revision,
+            token=token,
+            cache_dir=None if cache_dir is None else Path(cache_dir),
+            local_files_only=local_files_only,
+            tqdm_class=NoBar,
+        )
+        return Path(folder)
+
+    absent = f"there is no folder {repo_id!r}, and the hub gives no {TOKENIZER_FILE} for that id"
     try:
-        return Path(get(TOKENIZER_FILE))
+        folder = fetch(patterns)
+        if (folder / TOKENIZER_FILE).is_file():
+            return folder / TOKENIZER_FILE
+        return find_rank_file(fetch([*patterns, *RANK_FILES]))
     except HFValidationError:
         raise ModelNotFoundError(f"{repo_id!r} is neither a path nor a hub id") from None
-    except (
-        OSError,
-        EntryNotFoundError,
-    ) as error:  # of the hub: no such repository, file or revision; no network
-        is_answer = local_files_only or not isinstance(error, LocalEntryNotFoundError)
-        if isinstance(error, EntryNotFoundError) and is_answer:
-            for name in _RANK_FILES_OF_HUB:
-                with contextlib.suppress(OSError, EntryNotFoundError):
-                    file = get(name)
-                    with contextlib.suppress(OSError, EntryNotFoundError):
-                        get("tokenizer_config.json")  # beside it: it names the special tokens
-                    return Path(file)
+    except ModelNotFoundError:
+        raise ModelNotFoundError(f"{absent}, nor {', '.join(RANK_FILES)}") from None
+    except (OSError, HfHubHTTPError) as error:  # no such repository or revision; no network
         reason = str(error).strip().splitlines()[0]
-        raise ModelNotFoundError(
-            f"there is no folder {repo_id!r}, and the hub gives no {TOKENIZER_FILE} for that id: "
-            f"{reason}"
-        ) from error
+        raise ModelNotFoundError(f"{absent}: {reason}") from error

@@ -24,7 +24,7 @@ from tokcy.native import NativeBackend
 from tokcy.pattern import fuse_splits
 from tokcy.pattern.saved import split_from_arrays, split_to_arrays
 from tokcy.ranks import TiktokenBackend
-from tokcy.spec import AddedToken, NativePlan, PostProcessor
+from tokcy.spec import AddedToken, NativePlan, PostProcessor, TokenizerConfig
 
 __all__ = ["REFERENCES", "load_backend", "pack_backend", "write_file"]
 
@@ -40,7 +40,7 @@ ALWAYS_ALLOWED_ID = 2**20
 _ENTRIES = ("arena", "offsets", "is_bytes", "ids")
 
 
-def pack_backend(backend: NativeBackend, source: str) -> bytes:
+def pack_backend(backend: NativeBackend, config: TokenizerConfig, source: str) -> bytes:
     """The bytes of the saved form; ``source`` is kept as a remark."""
     plan = backend.plan
     entries = plan.vocabulary.tables()
@@ -61,12 +61,13 @@ def pack_backend(backend: NativeBackend, source: str) -> bytes:
         "post_processor": asdict(plan.post_processor),
         "added_tokens": [asdict(token) for token in plan.added_tokens],
         "splits": splits,
+        "config": asdict(config),
     }
     return pack(header, arrays)
 
 
-def load_backend(data: bytes, source: str) -> NativeBackend:
-    """The backend of a saved form.
+def load_backend(data: bytes, source: str) -> tuple[NativeBackend, TokenizerConfig]:
+    """The backend of a saved form, and the configuration of its model.
 
     Raises:
         ModelFileError: the file is damaged, of another version, or says what cannot be.
@@ -88,7 +89,7 @@ def load_backend(data: bytes, source: str) -> NativeBackend:
             for name, array in arrays.items()
             if "." not in name
         }
-        return backend(_plan(header, arrays, tables), tables)
+        return backend(_plan(header, arrays, tables), tables), _config(header["config"])
     except TokcyError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -139,6 +140,16 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
 
 def _part(arrays: Arrays, prefix: str) -> Arrays:
     return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _config(values: Mapping[str, Any]) -> TokenizerConfig:
+    special = {name: _added_token(row) for name, row in values["special_tokens"].items()}
+    extra = tuple(map(_added_token, values["extra_special_tokens"]))
+    rest = {**values, "files": tuple(values["files"])}
+    texts = [*rest["files"], *rest["chat_templates"].values()]
+    if not all(type(text) is str for text in texts):
+        raise ValueError("config: a file or a template is no text")
+    return TokenizerConfig(**{**rest, "special_tokens": special, "extra_special_tokens": extra})
 
 
 def _added_token(values: Mapping[str, Any]) -> AddedToken:

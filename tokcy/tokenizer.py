@@ -2,219 +2,36 @@
 
 from __future__ import annotations
 
-import logging
 import operator
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokcy.arrayfile import MAGIC
-from tokcy.backend import Backend, CacheInfo, Ids, Offsets
+from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.batch import TokenBatch, as_integers
-from tokcy.errors import TokcyError, TokenIdError
-from tokcy.hf import HuggingFaceBackend
-from tokcy.loading import find_pretrained, find_rank_file, read_model_file
-from tokcy.native import NativeBackend
-from tokcy.ranks import (
-    ENCODINGS,
-    TiktokenBackend,
-    encode_in_chunks,
-    load_encoding,
-    load_if_rank_model,
-    load_rank_model,
-)
-from tokcy.saved import load_backend, pack_backend, write_file
-from tokcy.spec import AddedToken, Unsupported, plan_native, read_tokenizer_json
+from tokcy.errors import TokenIdError
+from tokcy.loaded import LoadedModel
+from tokcy.ranks import encode_in_chunks
+from tokcy.spec import AddedToken
 
 __all__ = ["Tokenizer"]
-
-logger = logging.getLogger("tokcy")
-
-StrPath = str | os.PathLike[str]
 
 _UINT32 = np.dtype(np.uint32)
 
 
-class Tokenizer:
+class Tokenizer(LoadedModel):
     """Text to token ids and back, exactly as the model's Hugging Face tokenizer does it.
 
-    Made by `from_file`, `from_pretrained` or `from_json`. Nothing changes it afterwards (its
-    merge cache fills, which no result shows), so threads may share it and copies are the object
-    itself. It pickles as the model file it was read from, or in its saved form.
+    Made by `from_file`, `from_pretrained`, `from_json` or `from_tiktoken`. Nothing changes it
+    afterwards (its merge cache fills, which no result shows), so threads may share it and copies
+    are the object itself. It pickles as the files it was read from, or in its saved form.
 
     >>> tok = Tokenizer.from_pretrained("Qwen/Qwen3-8B")      # doctest: +SKIP
     >>> tok.encode("Hello, world")                            # doctest: +SKIP
     array([9707,   11, 1879], dtype=uint32)
     """
-
-    def __init__(self, data: bytes, source: str = "<string>") -> None:
-        """Read the bytes of a model file; `from_file` and its kin are the usual way.
-
-        Args:
-            data: the file's content.
-            source: its name, for messages.
-
-        Raises:
-            ModelFileError: no tokenizer can be made of it; names the field and the value.
-        """
-        self._data = data
-        self._source = source
-        self._fallback_reason: str | None = None
-        self._backend: Backend = self._make_backend()
-
-    def _make_backend(self) -> Backend:
-        if self._data.startswith(MAGIC):
-            return load_backend(self._data, self._source)
-        ranks = load_if_rank_model(self._data, self._source)
-        if ranks is not None:
-            return ranks
-        spec = read_tokenizer_json(self._data, source=self._source)
-        plan = plan_native(spec)
-        if not isinstance(plan, Unsupported):
-            return NativeBackend(plan)
-        self._fallback_reason = plan.reason
-        backend = HuggingFaceBackend(self._data, source=self._source, problem=plan.problem)
-        logger.warning(
-            "%s runs on Hugging Face tokenizers, more slowly: %s", self._source, plan.reason
-        )
-        return backend
-
-    # ------------------------------------------------------------------ making
-
-    @classmethod
-    def from_file(cls, path: StrPath) -> Tokenizer:
-        """Load a ``tokenizer.json``, a file in tiktoken's formats, or what `save` wrote.
-
-        Raises:
-            ModelNotFoundError: there is no such file.
-            ModelFileError: no tokenizer can be made of it.
-        """
-        return cls(read_model_file(path), os.fspath(path))
-
-    @classmethod
-    def from_json(cls, text: str | bytes | bytearray | memoryview) -> Tokenizer:
-        """Load from the content of a ``tokenizer.json``.
-
-        Raises:
-            ModelFileError: no tokenizer can be made of it.
-            TypeError: neither text nor bytes.
-        """
-        if isinstance(text, str):
-            return cls(text.encode("utf-8", "surrogatepass"))
-        if isinstance(text, bytes | bytearray | memoryview):  # `bytes` takes integers, too
-            return cls(bytes(text))
-        raise TypeError(f"text must be str or bytes, not {type(text).__name__}")
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        name_or_path: StrPath,
-        *,
-        revision: str | None = None,
-        token: str | bool | None = None,
-        cache_dir: StrPath | None = None,
-        local_files_only: bool = False,
-    ) -> Tokenizer:
-        """Load the ``tokenizer.json`` of a folder or of a hub repository.
-
-        Where there is none, ``tiktoken.model``, ``*.tiktoken``, ``tekken.json`` or
-        ``tokenizer.model`` stands in, the first of these; see `from_tiktoken`.
-
-        Args:
-            name_or_path: a folder, a file, or a hub id such as ``"Qwen/Qwen3-8B"``.
-            revision, token, cache_dir, local_files_only: as in ``huggingface_hub``, which does
-                the download and obeys ``HF_HOME``, ``HF_TOKEN`` and ``HF_HUB_OFFLINE``.
-
-        Raises:
-            ModelNotFoundError: neither a path nor a repository leads to such a file.
-            ModelFileError: no tokenizer can be made of it.
-        """
-        return cls.from_file(
-            find_pretrained(
-                name_or_path,
-                revision=revision,
-                token=token,
-                cache_dir=cache_dir,
-                local_files_only=local_files_only,
-            )
-        )
-
-    @classmethod
-    def from_tiktoken(
-        cls,
-        name_or_path: StrPath,
-        *,
-        pattern: str | None = None,
-        special_tokens: Mapping[str, int] | None = None,
-        ranks: StrPath | None = None,
-    ) -> Tokenizer:
-        """Load a model in tiktoken's formats, to give the ids that tiktoken gives.
-
-        All special tokens are recognised in text under ``allow_special=True``, as with tiktoken's
-        ``allowed_special="all"``, and none under ``False``, as with ``encode_ordinary``. Nothing
-        is put around a text. Ordinary tokens are spelt in GPT-2's byte alphabet (``Ġthe``).
-
-        Args:
-            name_or_path: the name of an encoding, such as ``"cl100k_base"``, or a file or folder:
-                a rank file (``*.tiktoken``, ``tiktoken.model``, a ``tokenizer.model`` of that
-                kind) or ``tekken.json``. Of a folder's files the first that `from_pretrained`
-                would take but ``tokenizer.json``.
-            pattern: how text is split, in tiktoken's syntax. A rank file does not tell; it is
-                known of the public ones, by their content.
-            special_tokens: content → id, in place of those known of the file, those in a
-                ``tokenizer_config.json`` beside it, or those in ``tekken.json``.
-            ranks: the rank file of a named encoding. By default it is looked for in tiktoken's
-                cache, and the package tiktoken, if installed, is asked for it.
-
-        Raises:
-            ModelNotFoundError: there is no such file, or no ranks of that encoding.
-            ModelFileError: the file is unsound, or of a model that is not known and no pattern
-                is given; says which line or field.
-            PatternError: the pattern cannot be compiled exactly.
-        """
-        options: dict[str, Any] = {"pattern": pattern, "special_tokens": special_tokens}
-        if isinstance(name_or_path, str) and name_or_path in ENCODINGS:
-            source = name_or_path
-            data, options["known"] = load_encoding(source, ranks)
-        elif ranks is not None:
-            raise ValueError(f"ranks goes with the name of an encoding, not {name_or_path!r}")
-        else:
-            path = find_rank_file(name_or_path)
-            source, data = str(path), read_model_file(path)
-        made = cls.__new__(cls)
-        made._data, made._source, made._fallback_reason = data, source, None
-        made._backend = load_rank_model(data, source, **options)
-        return made
-
-    # ------------------------------------------------------------------ saving
-
-    def save(self, path: StrPath) -> None:
-        """Write tokcy's own form of this tokenizer, which `from_file` loads several times faster.
-
-        One file, of 4 to 8 MB for the vocabularies of today, under any name. It holds all that
-        this class uses, and not the ``tokenizer.json`` that it came from: keep that, as another
-        version of tokcy may ask for a file of its own. The file appears, or is replaced, only
-        once it is whole.
-
-        Raises:
-            TokcyError: Hugging Face's object does the work, so there is nothing to save.
-            OSError: the file cannot be written.
-        """
-        if not isinstance(self._backend, NativeBackend):
-            raise TokcyError(
-                f"{self._source} runs on Hugging Face tokenizers and has no saved form: "
-                f"{self._fallback_reason}"
-            )
-        write_file(path, self._saved_form())
-
-    def _saved_form(self) -> bytes:
-        assert isinstance(self._backend, NativeBackend)
-        if self._data.startswith(MAGIC):
-            return self._data
-        return pack_backend(self._backend, self._source)
 
     # ---------------------------------------------------------------- encoding
 
@@ -427,22 +244,6 @@ class Tokenizer:
 
     # ------------------------------------------------------------------- state
 
-    @property
-    def source(self) -> str:
-        """Name of the file that this was read from."""
-        return self._source
-
-    @property
-    def backend(self) -> str:
-        """Who does the work: ``"tokcy"``, ``"tiktoken"`` (tokcy's engine with that library's
-        rules), or ``"huggingface"``."""
-        return self._backend.name
-
-    @property
-    def fallback_reason(self) -> str | None:
-        """Why Hugging Face's object does the work, or None where it does not."""
-        return self._fallback_reason
-
     def cache_info(self) -> CacheInfo:
         """The merge cache: a dict of counts, empty on the Hugging Face backend.
 
@@ -454,17 +255,6 @@ class Tokenizer:
     def __repr__(self) -> str:
         reason = f", {self._fallback_reason}" if self._fallback_reason else ""
         return f"<Tokenizer {self._source!r}: {len(self):,} tokens, backend {self.backend}{reason}>"
-
-    def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes, str]]:
-        # A rank file does not have all that such a tokenizer was made of.
-        from_ranks = isinstance(self._backend, TiktokenBackend)
-        return type(self), (self._saved_form() if from_ranks else self._data, self._source)
-
-    def __copy__(self) -> Tokenizer:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
-        return self
 
 
 def _as_ids(ids: ArrayLike) -> Ids:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import tempfile
@@ -13,7 +12,7 @@ from typing import Any
 
 from tokcy.errors import ModelFileError, ModelNotFoundError
 from tokcy.loading import read_model_file
-from tokcy.spec import AddedToken
+from tokcy.spec import AddedToken, ConfigFiles, read_config
 
 from .known import ENCODINGS, RANKS, KnownModel, known_names
 from .plan import TiktokenBackend, check_special_tokens, plan_ranks, special_tokens_of
@@ -22,24 +21,23 @@ from .tekken import parse_tekken, read_tekken
 
 __all__ = ["load_encoding", "load_if_rank_model", "load_rank_model"]
 
-CONFIG_FILE = "tokenizer_config.json"
-
 _FIRST_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t]*[\r\n]")
 
 
-def load_if_rank_model(data: bytes, source: str) -> TiktokenBackend | None:
+def load_if_rank_model(data: bytes, source: str, files: ConfigFiles) -> TiktokenBackend | None:
     """As `load_rank_model`, or None if these are not the bytes of such a file."""
     tekken = parse_tekken(data)
     if tekken is not None:
         return _load_tekken(tekken, source, None, None)
     if source.endswith(".tiktoken") or _is_sentencepiece(data) or _FIRST_LINE.match(data):
-        return load_rank_model(data, source)
+        return load_rank_model(data, source, files)
     return None
 
 
 def load_rank_model(
     data: bytes,
     source: str,
+    files: ConfigFiles,
     *,
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
@@ -49,9 +47,10 @@ def load_rank_model(
 
     Args:
         data: the content of the file.
-        source: its path; a ``tokenizer_config.json`` in the same folder is looked at.
+        source: its name, for messages.
+        files: ``tokenizer_config.json`` and its kin.
         pattern, special_tokens: in place of what is known of the model.
-        known: whose ranks these are said to be. `source` is no path then.
+        known: whose ranks these are said to be.
 
     Raises:
         ModelFileError: no model can be made of it, or its pattern or special tokens are not known.
@@ -80,8 +79,7 @@ def load_rank_model(
     if special_tokens is not None:
         added = special_tokens_of(special_tokens, source)
     else:
-        declared = {} if known is not None else _read_config(source)
-        added = _special_tokens(ranks, model, declared, source)
+        added = _special_tokens(ranks, model, _declared(files), source)
     return TiktokenBackend(plan_ranks(ranks, pattern, added, source))
 
 
@@ -170,7 +168,7 @@ def _special_tokens(
     if not declared:
         raise ModelFileError(
             f"{model.name} have the same ranks and different special tokens: there must be a "
-            f"{CONFIG_FILE} beside the file, or special_tokens must be given",
+            "tokenizer_config.json beside the file, or special_tokens must be given",
             source=source,
         )
     tokens = {token.id: token for token in known}
@@ -182,33 +180,12 @@ def _special_tokens(
     return tuple(tokens.values())
 
 
-def _read_config(rank_file: str) -> dict[int, AddedToken]:
-    """What ``added_tokens_decoder`` declares, by id; nothing without such a file or field."""
-    path = Path(rank_file).parent / CONFIG_FILE
-    if not Path(rank_file).is_file() or not path.is_file():
+def _declared(files: ConfigFiles) -> dict[int, AddedToken]:
+    """The tokens that the files declare, by id."""
+    if not files:
         return {}
-    source = str(path)
-    try:
-        config = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"no JSON: {error}", source=source) from None
-    declared = config.get("added_tokens_decoder", {}) if isinstance(config, dict) else None
-    if not isinstance(declared, dict):
-        raise ModelFileError("not an object", source=source, field="added_tokens_decoder")
-    tokens = [_declared(key, value, source) for key, value in declared.items()]
-    return {token.id: token for token in tokens}
-
-
-def _declared(key: str, value: Any, source: str) -> AddedToken:
-    field = f"added_tokens_decoder.{key}"
-    if not (key.isascii() and key.isdigit()):
-        raise ModelFileError("the key is no id", source=source, field=field)
-    if not isinstance(value, dict) or not isinstance(value.get("content"), str):
-        raise ModelFileError(f"{value!r} has no content", source=source, field=field)
-    special = value.get("special", False)
-    if not isinstance(special, bool):
-        raise ModelFileError(f"special is {special!r}", source=source, field=field)
-    return AddedToken(value["content"], int(key), special=special)
+    numbered = read_config(files).numbered
+    return {i: AddedToken(token.content, i, special=token.special) for i, token in numbered.items()}
 
 
 def _is_sentencepiece(data: bytes) -> bool:

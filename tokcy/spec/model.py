@@ -192,12 +192,14 @@ class TokenizerSpec:
         source: the file's name, for messages.
         decoder: the steps, or ``None`` if the file has no decoder (tokens are then joined by
             spaces, which is not what an empty Sequence does).
+        pad_token: the token that the file's padding names, if it sets any.
         truncates, pads: whether the file sets truncation or padding.
     """
 
     source: str
     model: BpeModel | Other
     added_tokens: tuple[AddedToken, ...] = ()
+    pad_token: str | None = None
     normalizer: tuple[NormalizerStep, ...] = ()
     pre_tokenizer: tuple[PreTokenizerStep, ...] = ()
     post_processor: tuple[PostProcessorStep, ...] = ()

@@ -75,6 +75,7 @@ def _read_root(root: Node, vocabulary: Vocabulary | None) -> TokenizerSpec:
         added_tokens=_read_added_tokens(root.child("added_tokens"))
         if "added_tokens" in root.value
         else (),
+        pad_token=_read_pad_token(optional["padding"].value),
         normalizer=read_normalizer(optional["normalizer"]),
         pre_tokenizer=read_pre_tokenizer(optional["pre_tokenizer"]),
         post_processor=read_post_processor(optional["post_processor"]),
@@ -208,6 +209,11 @@ def _read_added_token(node: Node) -> AddedToken:
         normalized=node.child("normalized").boolean(),
         special=node.child("special").boolean(),
     )
+
+
+def _read_pad_token(padding: Any) -> str | None:
+    token = padding.get("pad_token") if type(padding) is dict else None
+    return token if type(token) is str else None
 
 
 def _read_model(node: Node, vocabulary: Vocabulary | None) -> BpeModel | Other:
