@@ -353,7 +353,8 @@ def test_flags_are_what_python_takes_for_true(
     ids = tok.encode(text).tolist()
     for chosen in (tok, fallback):
         for name in ("add_special_tokens", "allow_special"):
-            given_flag, same = {name: flag}, {name: bool(flag)}
+            given_flag: dict[str, Any] = {name: flag}
+            same: dict[str, Any] = {name: bool(flag)}
             expected = chosen.encode(text, **same).tolist()
             assert chosen.encode(text, **given_flag).tolist() == expected
             assert chosen.encode_batch([text], **given_flag)[0].tolist() == expected

@@ -295,12 +295,11 @@ cdef class MergeTable:
     cdef int _add_listed(self, const uint32_t* kept, size_t n) except -1:
         """Add merges of the vocabulary in this order, to an empty table but for `symbols`.
 
-        A token that several of them make goes by the symbol of the first; where merges are tied,
-        its rank is that of them all.
+        A token that several of them make goes by the symbol of the first.
         """
         cdef Vocabulary vocabulary = self.vocabulary
         cdef uint32_t* symbols = self.symbols
-        cdef uint32_t rank, token, left, right, first
+        cdef uint32_t rank, token, left, right
         cdef uint32_t* same = <uint32_t*>malloc((FIRST_MERGED + n) * sizeof(uint32_t))
         self.merges.same = same
         if same == NULL:
@@ -318,9 +317,8 @@ cdef class MergeTable:
             left = symbols[vocabulary.left[kept[rank]]]
             right = symbols[vocabulary.right[kept[rank]]]
             if _is_symbol(left) and _is_symbol(right):
-                first = same[FIRST_MERGED + rank] - FIRST_MERGED
                 self._add((left & ~CERTAIN) - 1, (right & ~CERTAIN) - 1,
-                          2 * first if vocabulary.merges_are_tied else 2 * rank | (first != rank))
+                          2 * rank | (same[FIRST_MERGED + rank] != FIRST_MERGED + rank))
         return 0
 
     # ------------------------------------------------------------ what happens

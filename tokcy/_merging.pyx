@@ -311,7 +311,7 @@ cdef int64_t _merge_by_heap(const Merges* merges, const uint32_t* first, size_t 
     """As _merge_by_groups for any number of symbols, or a status: linked, with a heap of pairs.
 
     A heap entry is stale when its left symbol has changed since. It is recognised by the rank of
-    the pair that stands there now: the same rank means the same pair, or one that makes the same.
+    the pair that stands there now: the same rank means the same pair.
     """
     cdef Symbol* symbols = <Symbol*>malloc((n + 1) * sizeof(Symbol))
     cdef uint64_t* heap = <uint64_t*>malloc((3 * n + 3) * sizeof(uint64_t))

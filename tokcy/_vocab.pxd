@@ -45,7 +45,6 @@ cdef class Vocabulary:
     cdef int64_t[256] byte_id    # id of the entry that is just this byte, -1 where there is none
     # Merges, in order of rank.
     cdef readonly size_t n_merges
-    cdef readonly bint merges_are_tied
     cdef uint32_t* left
     cdef uint32_t* right
     cdef uint32_t* merged

@@ -13,7 +13,6 @@ class Vocabulary:
     max_id: int
     ids_are_dense: bool
     ids_are_distinct: bool
-    merges_are_tied: bool
     def __new__(
         cls, vocab: dict[str, int], merges: list[Any], source: str = "<string>"
     ) -> Self: ...

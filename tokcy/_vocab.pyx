@@ -244,8 +244,6 @@ cdef class Vocabulary:
         ids_are_dense: ids are below 2**28 and not far beyond the number of entries. Without that
             there is no index by id, and no engine can be built.
         ids_are_distinct: no two entries have the same id; known only of dense ids.
-        merges_are_tied: all merges that make one entry have one rank, so that the leftmost of
-            them comes first; else each has its place in the list.
 
     Raises:
         ModelFileError: a merge has not two parts, or names a token that is not in ``vocab``.
@@ -330,14 +328,16 @@ cdef class Vocabulary:
     def from_ranks(tables):
         """A vocabulary of tiktoken's kind, of the entries' arrays in order of rank.
 
-        Its merges are all ways to cut an entry in two others; those of one entry have one rank
-        (`merges_are_tied`).
+        There a pair is merged that comes first by the rank of what it makes. So the merges are
+        all ways to cut an entry in two others, in the order of the entries. Among those of one
+        entry the order does not matter, for they never meet: where two symbols stand side by
+        side, nothing has reached out of the two, so merging their text alone comes to the same
+        two; and a text comes to two symbols only once before it is one.
 
         Raises:
             ValueError: as `from_tables`.
         """
         cdef Vocabulary made = Vocabulary.from_tables(tables)
-        made.merges_are_tied = True
         made._link_all()
         return made
 

@@ -206,7 +206,7 @@ class LoadedModel:
             path = find_rank_file(name_or_path)
             source, data = str(path), read_model_file(path)
             files = find_config(True, path)
-        made = with_config(load_rank_model(data, source, **options), files)
+        made = with_config(load_rank_model(data, source, files, **options), files)
         self = cls.__new__(cls)
         self._choice = BackendChoice()
         self._hold(data, source, files, made)

@@ -13,7 +13,7 @@ from tokcy.choice import BackendChoice
 from tokcy.errors import FallbackError, TokcyError
 from tokcy.hf import HuggingFaceBackend
 from tokcy.native import NativeBackend
-from tokcy.ranks import TiktokenBackend, is_rank_model, load_rank_model
+from tokcy.ranks import TiktokenBackend, load_if_rank_model
 from tokcy.saved import load_backend
 from tokcy.spec import (
     AddedToken,
@@ -62,8 +62,9 @@ def make_backend(data: bytes, source: str, files: ConfigFiles, choice: BackendCh
     """
     if data.startswith(MAGIC):
         return _load_saved(data, source, files, choice)
-    if is_rank_model(data, source):
-        return with_config(load_rank_model(data, source), files)
+    ranks = load_if_rank_model(data, source, files)
+    if ranks is not None:
+        return with_config(ranks, files)
     spec = read_tokenizer_json(data, source=source)
     declared = read_config(files, spec.pad_token) if files else None
     in_file = spec.added_tokens

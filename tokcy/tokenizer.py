@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -164,7 +164,10 @@ class Tokenizer(LoadedModel):
         limit = operator.index(max_tokens)
         if limit < 0:
             raise ValueError(f"max_tokens must be at least 0, not {limit}")
-        options = {"add_special_tokens": add_special_tokens, "allow_special": allow_special}
+        options: dict[str, Any] = {
+            "add_special_tokens": add_special_tokens,
+            "allow_special": allow_special,
+        }
         least = self.count("", **options)
         if limit < least:
             raise ValueError(f"max_tokens is {limit}, but an empty text encodes to {least} tokens")

@@ -3,7 +3,8 @@
 The way of a pattern: ``parser`` (the syntax of Oniguruma or of tiktoken → ``syntax`` tree over
 ``charset``), ``classes`` (sets → character classes), ``automaton`` (leftmost-first DFA over
 classes), ``tokens`` (DFA → a machine that never goes back), ``transducer`` (machine → one table
-step per byte), ``split`` (all of it → ``SplitTables``). ``cascade`` makes one machine of splits that follow each other.
+step per byte), ``split`` (all of it → ``SplitTables``). ``cascade`` makes one machine of splits
+that follow each other.
 """
 
 from .reader import Dialect

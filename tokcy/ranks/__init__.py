@@ -7,14 +7,14 @@ built from. ``chunking`` cuts texts up as the code of some models does.
 
 from .chunking import encode_in_chunks
 from .known import ENCODINGS
-from .load import is_rank_model, load_encoding, load_rank_model
+from .load import load_encoding, load_if_rank_model, load_rank_model
 from .plan import TiktokenBackend
 
 __all__ = [
     "ENCODINGS",
     "TiktokenBackend",
     "encode_in_chunks",
-    "is_rank_model",
     "load_encoding",
+    "load_if_rank_model",
     "load_rank_model",
 ]

@@ -8,6 +8,7 @@ was to spare tiktoken long pieces, and gives other ids at the cuts than the whol
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def encode_in_chunks(
     texts: Iterable[str],
     chunking: str,
     allow_special: bool,
-    num_threads: int | None,
+    num_threads: SupportsIndex | None,
 ) -> tuple[Ids, Offsets]:
     """As `Backend.encode_batch`, each text cut up.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import tempfile
@@ -13,33 +12,32 @@ from typing import Any
 
 from tokcy.errors import ModelFileError, ModelNotFoundError
 from tokcy.loading import read_model_file
-from tokcy.spec import AddedToken
+from tokcy.spec import AddedToken, ConfigFiles, read_config
 
 from .known import ENCODINGS, RANKS, KnownModel, known_names
 from .plan import TiktokenBackend, check_special_tokens, plan_ranks, special_tokens_of
 from .rankfile import Ranks, read_ranks
 from .tekken import parse_tekken, read_tekken
 
-__all__ = ["is_rank_model", "load_encoding", "load_rank_model"]
-
-CONFIG_FILE = "tokenizer_config.json"
+__all__ = ["load_encoding", "load_if_rank_model", "load_rank_model"]
 
 _FIRST_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t]*[\r\n]")
 
 
-def is_rank_model(data: bytes, source: str) -> bool:
-    """Whether these bytes are to be read by `load_rank_model`."""
-    return (
-        source.endswith(".tiktoken")
-        or _is_sentencepiece(data)
-        or _FIRST_LINE.match(data) is not None
-        or parse_tekken(data) is not None
-    )
+def load_if_rank_model(data: bytes, source: str, files: ConfigFiles) -> TiktokenBackend | None:
+    """As `load_rank_model`, or None if these are not the bytes of such a file."""
+    tekken = parse_tekken(data)
+    if tekken is not None:
+        return _load_tekken(tekken, source, None, None)
+    if source.endswith(".tiktoken") or _is_sentencepiece(data) or _FIRST_LINE.match(data):
+        return load_rank_model(data, source, files)
+    return None
 
 
 def load_rank_model(
     data: bytes,
     source: str,
+    files: ConfigFiles,
     *,
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
@@ -49,9 +47,10 @@ def load_rank_model(
 
     Args:
         data: the content of the file.
-        source: its path; a ``tokenizer_config.json`` in the same folder is looked at.
+        source: its name, for messages.
+        files: ``tokenizer_config.json`` and its kin.
         pattern, special_tokens: in place of what is known of the model.
-        known: whose ranks these are said to be. `source` is no path then.
+        known: whose ranks these are said to be.
 
     Raises:
         ModelFileError: no model can be made of it, or its pattern or special tokens are not known.
@@ -66,22 +65,38 @@ def load_rank_model(
         )
     tekken = parse_tekken(data)
     if tekken is not None:
-        found = read_tekken(tekken, source)
-        ranks, usual, added = found.ranks, found.pattern, found.special_tokens
-    else:
-        ranks = read_ranks(data, source)
-        model = _identify(ranks, data, source, known)
-        usual = "" if model is None else model.pattern
-        if pattern is None and model is None:
+        return _load_tekken(tekken, source, pattern, special_tokens)
+    ranks = read_ranks(data, source)
+    model = _identify(ranks, data, source, known)
+    if pattern is None:
+        if model is None:
             raise ModelFileError(
-                f"these {len(ranks.tokens)} ranks are of no known model, and a rank file does not "
+                f"these {len(ranks.ids)} ranks are of no known model, and a rank file does not "
                 f"say how text is split: give a pattern (known are {known_names()})",
                 source=source,
             )
-        added = _special_tokens(ranks, model, source) if special_tokens is None else ()
+        pattern = model.pattern
     if special_tokens is not None:
         added = special_tokens_of(special_tokens, source)
-    return TiktokenBackend(plan_ranks(ranks, usual if pattern is None else pattern, added, source))
+    else:
+        added = _special_tokens(ranks, model, _declared(files), source)
+    return TiktokenBackend(plan_ranks(ranks, pattern, added, source))
+
+
+def _load_tekken(
+    root: dict[str, Any],
+    source: str,
+    pattern: str | None,
+    special_tokens: Mapping[str, int] | None,
+) -> TiktokenBackend:
+    tekken = read_tekken(root, source)
+    if special_tokens is None:
+        added = tekken.special_tokens
+        check_special_tokens(added, source)
+    else:
+        added = special_tokens_of(special_tokens, source)
+    pattern = tekken.pattern if pattern is None else pattern
+    return TiktokenBackend(plan_ranks(tekken.ranks, pattern, added, source))
 
 
 def load_encoding(name: str, ranks: str | os.PathLike[str] | None) -> tuple[bytes, KnownModel]:
@@ -140,55 +155,37 @@ def _identify(
     return known
 
 
-def _special_tokens(ranks: Ranks, model: KnownModel | None, source: str) -> tuple[AddedToken, ...]:
+def _special_tokens(
+    ranks: Ranks, model: KnownModel | None, declared: dict[int, AddedToken], source: str
+) -> tuple[AddedToken, ...]:
     """The special tokens of a rank file, after the model and ``tokenizer_config.json``."""
-    named = _read_config(Path(source).parent / CONFIG_FILE) if Path(source).is_file() else {}
     if model is None:
-        check_special_tokens(named.values(), source)
-        return tuple(named.values())
+        check_special_tokens(declared.values(), source)
+        return tuple(declared.values())
     known = [AddedToken(content, i, special=True) for content, i in model.special_tokens.items()]
-    if not named and not model.needs_config:
+    if not declared and not model.needs_config:
         return tuple(known)
-    if not named:
+    if not declared:
         raise ModelFileError(
             f"{model.name} have the same ranks and different special tokens: there must be a "
-            f"{CONFIG_FILE} beside the file, or special_tokens must be given",
+            "tokenizer_config.json beside the file, or special_tokens must be given",
             source=source,
         )
     tokens = {token.id: token for token in known}
-    first = ranks.ids[-1] + 1
+    first = int(ranks.ids[-1]) + 1
     for i in range(first, first + model.n_reserved):
         tokens[i] = AddedToken(f"<|reserved_token_{i}|>", i, special=True)
-    tokens.update(named)
+    tokens.update(declared)
     check_special_tokens(tokens.values(), source)
     return tuple(tokens.values())
 
 
-def _read_config(path: Path) -> dict[int, AddedToken]:
-    """The tokens in ``added_tokens_decoder``, by id; none where there is no such file or field."""
-    if not path.is_file():
+def _declared(files: ConfigFiles) -> dict[int, AddedToken]:
+    """The tokens that the files declare, by id."""
+    if not files:
         return {}
-    source = str(path)
-    try:
-        config = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"no JSON: {error}", source=source) from None
-    declared = config.get("added_tokens_decoder", {}) if isinstance(config, dict) else None
-    if not isinstance(declared, dict):
-        raise ModelFileError("not an object", source=source, field="added_tokens_decoder")
-    return {int(key): _declared(key, value, source) for key, value in declared.items()}
-
-
-def _declared(key: str, value: Any, source: str) -> AddedToken:
-    field = f"added_tokens_decoder.{key}"
-    if not (key.isascii() and key.isdigit()):
-        raise ModelFileError("the key is no id", source=source, field=field)
-    if not isinstance(value, dict) or not isinstance(value.get("content"), str):
-        raise ModelFileError(f"{value!r} has no content", source=source, field=field)
-    special = value.get("special", False)
-    if not isinstance(special, bool):
-        raise ModelFileError(f"special is {special!r}", source=source, field=field)
-    return AddedToken(value["content"], int(key), special=special)
+    numbered = read_config(files).numbered
+    return {i: AddedToken(token.content, i, special=token.special) for i, token in numbered.items()}
 
 
 def _is_sentencepiece(data: bytes) -> bool:

@@ -92,7 +92,7 @@ def check_special_tokens(tokens: Iterable[AddedToken], source: str) -> None:
 
     by_id: dict[int, str] = {}
     for token in tokens:
-        if not token.content or not token.content.isprintable() and _has_surrogate(token.content):
+        if not token.content or _has_surrogate(token.content):
             raise error(f"{token.content!r} cannot stand in a text")
         if token.id in by_id:
             raise error(f"{by_id[token.id]!r} and {token.content!r} have one id, {token.id}")
@@ -116,7 +116,7 @@ def _check_ids(added: tuple[AddedToken, ...], vocabulary: Vocabulary, source: st
         elif vocabulary.has_id(token.id):
             reason = f"the id {token.id} of {token.content!r} is that of an ordinary token"
         elif vocabulary.token_to_id(token.content) is not None:
-            reason = f"{token.content!r} is an ordinary token, too"
+            reason = f"{token.content!r} is the name of an ordinary token, too"
         else:
             continue
         raise ModelFileError(reason, source=source, field="special_tokens")

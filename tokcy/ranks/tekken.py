@@ -18,6 +18,7 @@ from .rankfile import MAX_RANK, MAX_TOKEN_BYTES, Ranks
 
 __all__ = ["Tekken", "parse_tekken", "read_tekken"]
 
+HEAD = 2**20  # bytes; all that comes before the vocabulary is shorter
 VERSIONS = ("v1", "v2", "v3", "v7", "v11", "v13", "v15")
 _LAST_WITHOUT_SPECIAL_TOKENS = "v7"
 
@@ -41,7 +42,8 @@ class Tekken:
 
 def parse_tekken(data: bytes) -> dict[str, Any] | None:
     """The JSON object in these bytes if it is a ``tekken.json``, and no ``tokenizer.json``."""
-    if b'"default_vocab_size"' not in data and b'"token_bytes"' not in data:
+    head = data[:HEAD]
+    if b'"default_vocab_size"' not in head and b'"token_bytes"' not in head:
         return None
     try:
         found = json.loads(data)
@@ -74,9 +76,8 @@ def read_tekken(root: dict[str, Any], source: str) -> Tekken:
             "config.default_vocab_size",
         )
     tokens = [reader.token(entry, rank) for rank, entry in enumerate(vocab[:n_ranks])]
-    reader.refuse_repeated(tokens)
     special_tokens = reader.special_tokens(root, version, n_special)
-    return Tekken(Ranks(tokens, range(n_special, size)), pattern, special_tokens)
+    return Tekken(Ranks.of(tokens, range(n_special, size)), pattern, special_tokens)
 
 
 class _Reader:
@@ -121,17 +122,6 @@ class _Reader:
         if not 0 < len(token) <= MAX_TOKEN_BYTES:
             raise self.error(f"a token of {len(token)} bytes", f"vocab[{rank}].token_bytes")
         return token
-
-    def refuse_repeated(self, tokens: list[bytes]) -> None:
-        if len(set(tokens)) == len(tokens):
-            return
-        seen: dict[bytes, int] = {}
-        for rank, token in enumerate(tokens):
-            if token in seen:
-                raise self.error(
-                    f"{token!r} stands already in vocab[{seen[token]}]", f"vocab[{rank}]"
-                )
-            seen[token] = rank
 
     def special_tokens(
         self, root: dict[str, Any], version: str, n_special: int
