@@ -19,36 +19,10 @@ LETTERS = "abcAeé 1.,\u2581中🙂"
 BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in range(256)]
 SPACES = [" ", "  ", "\t", "\n", "\r\n", "\u00a0", "\u0085", "\u2028", "\u3000", "\u200b", "\x1c"]
 PARTS = [
-    *(
-        "\u2581",
-        "\u2581\u2581a",
-        "'s",
-        "'S",
-        "'ll",
-        "don't",
-        "12",
-        "3.50",
-        "²½",
-        "٣",
-        "_",
-        "#",
-        "-",
-    ),
+    *("\u2581", "\u2581\u2581a", "'s", "'S", "'ll", "don't", "12", "3.50", "²½", "٣", "_", "#"),
     *("\0", "\x01", "\x7f", "\ufeff", "\ufffd", "\u200d", "\ufe0f", "\U0010ffff", "\ue000"),
     *("é", "e\u0301", "\u0301", "\u0327\u0301", "a\u0301\u0327", "Å", "ﬁ", "ſ", "İ", "ß", "ǅ"),
-    *(
-        "中文",
-        "日本語",
-        "한국",
-        "\u1112\u1161\u11ab",
-        "ไทย",
-        "नमस्ते",
-        "שלום",
-        "🙂🙂",
-        "👩\u200d👧",
-        "½",
-        "①",
-    ),
+    *("中文", "日本語", "한국", "\u1112\u1161\u11ab", "ไทย", "नमस्ते", "שלום", "🙂🙂", "½", "①"),
     *("<0x41>", "<0x0A>", "<", ">", "</s", "<s", "[", "##", "</w>", "Ġ", "Ċ", "č"),
 ]
 REGEXES = [
@@ -57,7 +31,7 @@ REGEXES = [
     "a+|b",
     r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+(?!\S)|\s+",
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    r"[\u4e00-\u9fff]+".encode().decode("unicode_escape"),
+    "[一-鿿]+",
     r"(?i:b)|\p{P}",
 ]
 STRINGS = [" ", "\u2581", "a", "ab", "\n", "e\u0301", ".", "", "🙂"]
@@ -106,21 +80,20 @@ def byte_level_file(choose: Random) -> Model:
 
 def sentencepiece_file(choose: Random) -> Model:
     """Llama-2, Mistral, Gemma: spaces as U+2581, no split or one at spaces."""
-    replace = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
-    prepend = {"type": "Prepend", "prepend": "\u2581"}
+    replace: Model = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+    prepend: Model = {"type": "Prepend", "prepend": "\u2581"}
     split = _split(choose, {"String": choose.choice([" ", "\u2581"])})
-    normalizers, pre_tokenizers = choose.choice(
-        [
-            ([prepend, replace], []),
-            ([replace], []),
-            ([replace], [split]),
-            ([], [_metaspace(choose)]),
-        ]
-    )
+    shapes: list[tuple[list[Model], list[Model]]] = [
+        ([prepend, replace], []),
+        ([replace], []),
+        ([replace], [split]),
+        ([], [_metaspace(choose)]),
+    ]
+    normalizers, pre_tokenizers = choose.choice(shapes)
     normalizers = [*_some(choose, NORMALIZERS, 1, 0.2), *normalizers]
-    back = {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}
-    strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
-    fallback = [{"type": "ByteFallback"}, {"type": "Fuse"}]
+    back: Model = {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}
+    strip: Model = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+    fallback: list[Model] = [{"type": "ByteFallback"}, {"type": "Fuse"}]
     decoders = choose.choice([[back, *fallback, strip], [back, *fallback], [_metaspace(choose)]])
     return _file(
         choose,
@@ -153,7 +126,8 @@ def clip_file(choose: Random) -> Model:
 
 def wild_file(choose: Random) -> Model:
     """Sections that know nothing of each other."""
-    model = choose.choice([_byte_level_model, _character_model])(choose)
+    byte_level = choose.random() < 0.5
+    model = _byte_level_model(choose) if byte_level else _character_model(choose)
     steps = _some(choose, [*SPLITTERS, *OTHER_STEPS], 3, 0.8)
     return _file(
         choose,
@@ -223,9 +197,7 @@ def _model(
     """A model whose merges begin with the letters in ``merging``."""
     tokens = [*letters, *(c + suffix for c in letters if suffix and choose.random() < 0.9)]
     tokens += [prefix + token for token in tokens if prefix and choose.random() < 0.9]
-    usual = [
-        token for token in tokens if token.removeprefix(prefix).removesuffix(suffix) in merging
-    ]
+    usual = [t for t in tokens if t.removeprefix(prefix).removesuffix(suffix) in merging]
     bytes_of = BYTE_TOKENS if letters is not BYTES and choose.random() < 0.6 else []
     if choose.random() < 0.15:
         bytes_of = [token for token in bytes_of if choose.random() < 0.9]
@@ -264,7 +236,7 @@ def _merges(choose: Random, tokens: list[str], words: bool, prefix: str) -> list
         left, right = choose.choice(tokens), choose.choice(tokens)
         made = left + right[len(prefix) :]
         inside = made.lstrip("\u2581")
-        if words and "\u2581" in inside or len(made) > 14 or not right.startswith(prefix):
+        if (words and "\u2581" in inside) or len(made) > 14 or not right.startswith(prefix):
             continue
         if [left, right] not in merges or choose.random() < 0.1:
             merges.append([left, right])
@@ -276,7 +248,7 @@ def _added_tokens(choose: Random, model: Model) -> list[Model]:
     n = choose.choice([0, 0, 1, 2, 4, 8])
     pool = [*CONTENTS, *choose.sample(list(model["vocab"]), min(6, len(model["vocab"])))]
     plain = choose.random() < 0.4
-    tokens = []
+    tokens: list[Model] = []
     for content in [choose.choice(pool) for _ in range(n)]:
         if choose.random() < 0.02:
             content = ""
@@ -339,11 +311,12 @@ def _strip(choose: Random) -> Model:
     }
 
 
+def _plain(kind: str) -> Callable[[Random], Model]:
+    return lambda choose: {"type": kind}
+
+
 NORMALIZERS: list[Callable[[Random], Model]] = [
-    *(lambda choose, kind=kind: {"type": kind} for kind in ("NFC", "NFD", "NFKC", "NFKD")),  # type: ignore[misc]
-    lambda choose: {"type": "NFC"},
-    lambda choose: {"type": "Lowercase"},
-    lambda choose: {"type": "StripAccents"},
+    *map(_plain, ("NFC", "NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents")),
     lambda choose: {"type": "Prepend", "prepend": choose.choice(["\u2581", " ", "ab"])},
     _strip,
     _replace,
@@ -354,15 +327,13 @@ SPLITTERS: list[Callable[[Random], Model]] = [
     _split,
     lambda choose: {"type": "Digits", "individual_digits": choose.random() < 0.5},
     lambda choose: {"type": "Punctuation", "behavior": choose.choice(BEHAVIORS)},
-    lambda choose: {"type": "Whitespace"},
-    lambda choose: {"type": "WhitespaceSplit"},
+    *map(_plain, ("Whitespace", "WhitespaceSplit")),
     lambda choose: {"type": "CharDelimiterSplit", "delimiter": choose.choice(" a.中")},
     _metaspace,
 ]
 OTHER_STEPS: list[Callable[[Random], Model]] = [
     _byte_level,
-    lambda choose: {"type": "BertPreTokenizer"},
-    lambda choose: {"type": "UnicodeScripts"},
+    *map(_plain, ("BertPreTokenizer", "UnicodeScripts")),
 ]
 DECODERS: list[Callable[[Random], Model]] = [
     lambda choose: {
@@ -370,8 +341,7 @@ DECODERS: list[Callable[[Random], Model]] = [
         "pattern": {"String": choose.choice(STRINGS)},
         "content": choose.choice([" ", "", "xy"]),
     },
-    lambda choose: {"type": "ByteFallback"},
-    lambda choose: {"type": "Fuse"},
+    *map(_plain, ("ByteFallback", "Fuse")),
     lambda choose: {
         "type": "Strip",
         "content": choose.choice(" a\u2581"),
