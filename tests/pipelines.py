@@ -69,10 +69,13 @@ def byte_level_file(choose: Random) -> Model:
     if choose.random() < 0.5:
         steps[0]["use_regex"] = False
         steps = [*_some(choose, SPLITTERS, 3), *steps]
+    normalizers = [_plain("NFC")(choose)] if choose.random() < 0.2 else []
+    if choose.random() < 0.3:
+        normalizers = _some(choose, NORMALIZERS, 2)
     return _file(
         choose,
         _byte_level_model(choose),
-        normalizer=_section(choose, "normalizers", _some(choose, NORMALIZERS, 2, 0.4)),
+        normalizer=_section(choose, "normalizers", normalizers),
         pre_tokenizer=_section(choose, "pretokenizers", steps),
         decoder=_byte_level(choose),
     )

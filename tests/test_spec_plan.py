@@ -19,6 +19,7 @@ from tokcy.spec import (
     AddedToken,
     NativePlan,
     PostProcessor,
+    Truncation,
     Unsupported,
     plan_native,
     read_tokenizer_json,
@@ -383,8 +384,12 @@ def test_sequences_of_none_or_one_are_transparent(ids: list[int], text: str) -> 
 
 
 def test_truncation_and_padding() -> None:
-    assert reason(truncation={}) == "truncation in the file is not supported natively"
-    assert reason(padding={}) == "padding in the file is not supported natively"
+    truncation = {"max_length": 3, "strategy": "LongestFirst", "stride": 0}
+    plan = native(truncation=truncation)
+    assert (plan.truncation, plan.padding) == (Truncation(3), None)
+    assert reason(truncation=list(truncation.values())) == (
+        "truncation as a list is not supported natively"
+    )
 
 
 # ---------------------------------------------------------------------------------- added tokens

@@ -20,10 +20,10 @@ import numpy as np
 from tokcy._vocab import Vocabulary
 from tokcy.arrayfile import Arrays, pack, unpack
 from tokcy.errors import ModelFileError, TokcyError
-from tokcy.native import NativeBackend
+from tokcy.native import NativeBackend, native_backend
 from tokcy.pattern import fuse_splits
 from tokcy.pattern.saved import split_from_arrays, split_to_arrays
-from tokcy.spec import AddedToken, NativePlan, PostProcessor
+from tokcy.spec import AddedToken, NativePlan, Padding, PostProcessor, Truncation
 
 __all__ = ["REFERENCE", "load_backend", "pack_backend", "write_file"]
 
@@ -53,6 +53,8 @@ def pack_backend(backend: NativeBackend, source: str) -> bytes:
         "add_prefix_space": plan.add_prefix_space,
         "post_processor": asdict(plan.post_processor),
         "added_tokens": [asdict(token) for token in plan.added_tokens],
+        "truncation": plan.truncation and asdict(plan.truncation),
+        "padding": plan.padding and asdict(plan.padding),
         "splits": splits,
     }
     return pack(header, arrays)
@@ -78,7 +80,7 @@ def load_backend(data: bytes, source: str) -> NativeBackend:
             for name, array in arrays.items()
             if "." not in name
         }
-        return NativeBackend(_plan(header, arrays, tables), tables)
+        return native_backend(_plan(header, arrays, tables), tables)
     except TokcyError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -123,6 +125,8 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
         added_tokens=added,
         splits=tuple(splits),
         post_processor=PostProcessor(**post),
+        truncation=_truncation(header["truncation"]),
+        padding=_padding(header["padding"]),
         **flags,
     )
 
@@ -139,3 +143,28 @@ def _added_token(values: Mapping[str, Any]) -> AddedToken:
     if not all(type(flag) is bool for flag in flags):
         raise ValueError("added_tokens: a flag is neither true nor false")
     return token
+
+
+def _truncation(values: Mapping[str, Any] | None) -> Truncation | None:
+    if values is None:
+        return None
+    truncation = Truncation(**values)
+    if not _are_counts(truncation.max_length, truncation.stride):
+        raise ValueError("truncation: a length is no number")
+    return truncation
+
+
+def _padding(values: Mapping[str, Any] | None) -> Padding | None:
+    if values is None:
+        return None
+    padding = Padding(**values)
+    length = 0 if padding.length is None else padding.length
+    if not _are_counts(length, padding.multiple, padding.pad_id) or padding.multiple == 0:
+        raise ValueError("padding: a length or an id is no number")
+    if max(length, padding.multiple) >= 2**31 or padding.pad_id >= 2**32:
+        raise ValueError("padding: a length or an id is too large")
+    return padding
+
+
+def _are_counts(*values: object) -> bool:
+    return all(type(value) is int and value >= 0 for value in values)

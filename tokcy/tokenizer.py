@@ -17,7 +17,7 @@ from tokcy.batch import TokenBatch, as_integers
 from tokcy.errors import TokcyError, TokenIdError
 from tokcy.hf import HuggingFaceBackend
 from tokcy.loading import find_pretrained, read_model_file
-from tokcy.native import NativeBackend
+from tokcy.native import NativeBackend, native_backend
 from tokcy.saved import load_backend, pack_backend, write_file
 from tokcy.spec import AddedToken, Unsupported, plan_native, read_tokenizer_json
 
@@ -63,7 +63,7 @@ class Tokenizer:
         spec = read_tokenizer_json(self._data, source=self._source)
         plan = plan_native(spec)
         if not isinstance(plan, Unsupported):
-            return NativeBackend(plan)
+            return native_backend(plan)
         self._fallback_reason = plan.reason
         backend = HuggingFaceBackend(self._data, source=self._source, problem=plan.problem)
         logger.warning(
@@ -276,8 +276,8 @@ class Tokenizer:
         offsets = offsets[offsets[:, 1] > 0]  # (0, 0) has what was added: special tokens, padding
         # Where the text of the tokens from the i-th on begins.
         begins = np.minimum.accumulate(np.append(offsets[:, 0], len(text))[::-1])[::-1]
-        # Padding, which only a fallback does, may be in `least` and give way to the text.
-        added = least if self._fallback_reason is None else 0
+        # Padding may be in `least` and give way to the text.
+        added = 0 if self._backend.pads else least
         for keep in range(min(limit - added, len(offsets)), 0, -1):
             # The next token's text must stay whole: it may share a character with this one.
             cut = text[: min(offsets[keep - 1, 1], begins[keep])]

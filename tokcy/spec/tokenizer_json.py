@@ -24,6 +24,7 @@ from .components import (
     read_pre_tokenizer,
 )
 from .fields import U32_MAX, Node, shown
+from .lengths import read_padding, read_truncation
 from .model import AddedToken, BpeModel, Other, TokenizerSpec
 
 __all__ = ["read_tokenizer_json"]
@@ -40,6 +41,25 @@ _SECTIONS = frozenset(
         "decoder",
         "model",
     }
+)
+# Objects of which each of these fields may stand once, and two fields by which they are known; that
+# the first is no number tells them from a vocabulary.
+_ONCE = (
+    ("an added token", "content", "id", frozenset(AddedToken.__dataclass_fields__)),
+    (
+        "truncation",
+        "strategy",
+        "stride",
+        frozenset({"direction", "max_length", "strategy", "stride"}),
+    ),
+    (
+        "padding",
+        "strategy",
+        "pad_id",
+        frozenset(
+            {"strategy", "direction", "pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token"}
+        ),
+    ),
 )
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -79,8 +99,8 @@ def _read_root(root: Node, vocabulary: Vocabulary | None) -> TokenizerSpec:
         pre_tokenizer=read_pre_tokenizer(optional["pre_tokenizer"]),
         post_processor=read_post_processor(optional["post_processor"]),
         decoder=read_decoder(optional["decoder"]),
-        truncates=optional["truncation"].value is not None,
-        pads=optional["padding"].value is not None,
+        truncation=read_truncation(optional["truncation"]),
+        padding=read_padding(optional["padding"]),
     )
 
 
@@ -144,17 +164,19 @@ def _read_float(digits: str) -> float:
 def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object. Of a repeated key the last counts, but where Hugging Face refuses it.
 
-    It does so in an added token, of which each field may stand once, and for a model's type.
+    It does so in an added token, truncation and padding, of which each field may stand once, and
+    for a model's type.
     """
     found = dict(pairs)
     if len(found) == len(pairs):
         return found
     counts = Counter(key for key, _ in pairs)
     repeated = [key for key, n in counts.items() if n > 1]
-    if isinstance(found.get("content"), str) and "id" in found:
-        wrong = [key for key in repeated if key in AddedToken.__dataclass_fields__]
-        if wrong:
-            raise ValueError(f"an added token has the field '{wrong[0]}' more than once")
+    for section, known, another, fields in _ONCE:
+        if isinstance(found.get(known), str | dict) and another in found:
+            wrong = [key for key in repeated if key in fields]
+            if wrong:
+                raise ValueError(f"{section} has the field '{wrong[0]}' more than once")
     if "type" in repeated and isinstance(found.get("vocab"), dict | list):
         raise ValueError("the model has the field 'type' more than once")
     return found
