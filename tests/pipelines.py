@@ -215,7 +215,9 @@ def _model(
     shape = choose.random()
     if shape < 0.1:
         choose.shuffle(order)
-    step = 2 if shape > 0.97 else 1
+    ids = list(range(len(order)))
+    if shape > 0.93:
+        ids = sorted(choose.sample(range(2 * len(order)), len(order)))
     unknown = choose.choice(["<unk>", "<unk>", "a", "nowhere"]) if choose.random() < 0.5 else None
     return {
         "type": "BPE",
@@ -226,7 +228,7 @@ def _model(
         "fuse_unk": choose.random() < 0.5,
         "byte_fallback": choose.random() < (0.8 if bytes_of else 0.1),
         "ignore_merges": choose.random() < 0.25,
-        "vocab": {token: step * i for i, token in enumerate(order)},
+        "vocab": dict(zip(order, ids, strict=True)),
         "merges": [list(merge) for merge in merges],
     }
 

@@ -146,11 +146,16 @@ class NativeBackend:
         return {**vocab, **self._added_ids} if with_added_tokens else vocab
 
     def vocab_size(self, with_added_tokens: bool) -> int:
-        beyond = sum(not self._vocabulary.has_id(token.id) for token in self.added_tokens)
-        return self._vocabulary.n_entries + (beyond if with_added_tokens else 0)
+        return self._vocabulary.n_entries + (self._n_beyond if with_added_tokens else 0)
 
     def cache_info(self) -> CacheInfo:
         return self._engine.model.cache_info()
+
+    @cached_property
+    def _n_beyond(self) -> int:
+        """How many added tokens are no entries of the model's."""
+        contents = self._added_ids
+        return sum(self._vocabulary.token_to_id(content) is None for content in contents)
 
     def _refuse_control_ids(self, text: str) -> None:
         """Raise TokcyError if the model makes a control token of plain text."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -52,7 +52,7 @@ def pack_backend(backend: NativeBackend, source: str) -> bytes:
         "nfc": plan.nfc,
         "add_prefix_space": plan.add_prefix_space,
         "post_processor": asdict(plan.post_processor),
-        "added_tokens": [asdict(token) for token in plan.added_tokens],
+        "added_tokens": plan.added_tokens,
         "truncation": plan.truncation and asdict(plan.truncation),
         "padding": plan.padding and asdict(plan.padding),
         "splits": splits,
@@ -135,8 +135,8 @@ def _part(arrays: Arrays, prefix: str) -> Arrays:
     return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _added_token(values: Mapping[str, Any]) -> AddedToken:
-    token = AddedToken(**values)
+def _added_token(values: Sequence[Any]) -> AddedToken:
+    token = AddedToken(*values)
     flags = (token.single_word, token.lstrip, token.rstrip, token.normalized, token.special)
     if type(token.content) is not str or type(token.id) is not int or token.content == "":
         raise ValueError("added_tokens: no content or no id")

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokcy.arrayfile import MAGIC
 from tokcy.backend import Backend, CacheInfo, Ids, Offsets
 from tokcy.batch import TokenBatch, as_integers
+from tokcy.collector import collector_paused
 from tokcy.errors import TokcyError, TokenIdError
 from tokcy.hf import HuggingFaceBackend
 from tokcy.loading import find_pretrained, read_model_file
@@ -57,6 +58,7 @@ class Tokenizer:
         self._fallback_reason: str | None = None
         self._backend: Backend = self._make_backend()
 
+    @collector_paused()
     def _make_backend(self) -> Backend:
         if self._data.startswith(MAGIC):
             return load_backend(self._data, self._source)

@@ -7,7 +7,7 @@ in which they run.  A step that only the Hugging Face object understands is an :
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
@@ -45,8 +45,7 @@ Direction: TypeAlias = Literal["Left", "Right"]
 Strategy: TypeAlias = Literal["LongestFirst", "OnlyFirst", "OnlySecond"]
 
 
-@dataclass(frozen=True, slots=True)
-class AddedToken:
+class AddedToken(NamedTuple):
     """A token that is recognised in the text before the model sees it.
 
     Attributes:
@@ -58,7 +57,7 @@ class AddedToken:
         rstrip: the match takes the whitespace after it.
         normalized: match in normalized text instead of the raw text.
         special: a control token, left out by ``decode(..., skip_special_tokens=True)``.
-    """
+    """  # not a dataclass, as a file may have 100,000 of them
 
     content: str
     id: int

@@ -215,16 +215,17 @@ def _plan_added_tokens(
         content = token.content
         if not content:
             continue
-        if content in added:
-            raise _Unplannable(f"added token {content!r} is listed twice")
         if nfc and token.normalized and to_nfc(content) != content:
             raise _Unplannable(f"NFC changes the added token {content!r}")
-        token_id = vocabulary.token_to_id(content)
+        before = added.get(content)
+        token_id = before.id if before else vocabulary.token_to_id(content)
         if token_id is None:
             token_id, next_id = next_id, next_id + 1
-            if vocabulary.has_id(token_id):
-                raise _Unplannable(f"added token {content!r} gets the id of another token")
-        added[content] = replace(token, id=token_id)
+        if before and before.special and not token.special:
+            raise _Unplannable(f"added token {content!r} is listed again as no control token")
+        added[content] = token if token.id == token_id else token._replace(id=token_id)
+    if len({token.id for token in added.values()}) < len(added):
+        raise _Unplannable("two added tokens with one id are not supported natively")
     return tuple(added.values())
 
 
