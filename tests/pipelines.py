@@ -13,7 +13,7 @@ from typing import Any
 
 from synthetic import BYTES, SENTENCES, Model, byte_alphabet
 
-__all__ = ["features", "random_file", "random_texts", "smaller_files"]
+__all__ = ["features", "random_file", "random_texts", "steps_of"]
 
 LETTERS = "abcAeé 1.,\u2581中🙂"
 BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in range(256)]
@@ -448,7 +448,7 @@ def features(file: Model) -> set[str]:
     """What a file has, by the names of the table of floors."""
     found = set()
     for section in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
-        kinds = [step["type"] for step in _steps(file[section])]
+        kinds = [step["type"] for step in steps_of(file[section])]
         found |= {f"{section} {kind}" for kind in kinds or ["none"]}
     found |= {section for section in ("truncation", "padding") if file[section] is not None}
     model = file["model"]
@@ -465,7 +465,7 @@ def features(file: Model) -> set[str]:
     return found
 
 
-def _steps(section: Model | None) -> Iterator[Model]:
+def steps_of(section: Model | None) -> Iterator[Model]:
     """The steps of a section, those of a Sequence one by one."""
     if section is None:
         return
@@ -474,62 +474,4 @@ def _steps(section: Model | None) -> Iterator[Model]:
         return
     (steps,) = (value for value in section.values() if isinstance(value, list))
     for step in steps:
-        yield from _steps(step)
-
-
-# --------------------------------------------------------------------------------- smaller faults
-
-
-def smaller_files(file: Model, fails: Callable[[Model], bool]) -> Model:
-    """A smaller file for which ``fails`` still holds, as it does for ``file``."""
-    smaller = True
-    while smaller:
-        smaller = False
-        for candidate in _without_something(file):
-            if fails(candidate):
-                file, smaller = candidate, True
-                break
-    return file
-
-
-def _without_something(file: Model) -> Iterator[Model]:
-    """The file without a section, a step, a flag, an added token, merges or entries."""
-    for name in (
-        "truncation",
-        "padding",
-        "normalizer",
-        "pre_tokenizer",
-        "post_processor",
-        "decoder",
-    ):
-        steps = list(_steps(file[name])) if isinstance(file[name], dict) else []
-        if file[name] is not None and name != "decoder":
-            yield {**file, name: None}
-        if "type" in (file[name] or {}) and len(steps) > 1:
-            (list_name,) = (k for k, value in file[name].items() if isinstance(value, list))
-            for i in range(len(steps)):
-                rest = steps[:i] + steps[i + 1 :]
-                only = {"type": "Sequence", list_name: rest} if len(rest) > 1 else rest[0]
-                yield {**file, name: only}
-    tokens = file["added_tokens"]
-    for i, token in enumerate(tokens):
-        yield {**file, "added_tokens": tokens[:i] + tokens[i + 1 :]}
-        for flag in ("single_word", "lstrip", "rstrip", "normalized", "special"):
-            if token[flag]:
-                plain = {**token, flag: False}
-                yield {**file, "added_tokens": [*tokens[:i], plain, *tokens[i + 1 :]]}
-    model = file["model"]
-    for name in ("fuse_unk", "byte_fallback", "ignore_merges"):
-        if model[name]:
-            yield {**file, "model": {**model, name: False}}
-    for name in ("unk_token", "continuing_subword_prefix", "end_of_word_suffix"):
-        if model[name] is not None:
-            yield {**file, "model": {**model, name: None}}
-    for name, items in (("merges", model["merges"]), ("vocab", list(model["vocab"]))):
-        size = len(items)
-        while size:
-            for begin in range(0, len(items), size):
-                rest = items[:begin] + items[begin + size :]
-                less = rest if name == "merges" else {token: i for i, token in enumerate(rest)}
-                yield {**file, "model": {**model, name: less}}
-            size //= 2
+        yield from steps_of(step)

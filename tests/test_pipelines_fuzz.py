@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from random import Random
-from typing import Any
 
 import numpy as np
 import pipelines
 import pytest
 import synthetic
 import tokenizers
+from shrinking import shrunk, shrunk_file
 
 import tokcy
 from tokcy.errors import ModelFileError, TokcyError
@@ -261,13 +261,12 @@ def smallest(file: synthetic.Model, texts: list[str], difference: str) -> str:
             return ""
         return found if found.split(" ")[0] == kind else ""
 
-    for text in texts:
-        if differs(file, [text]):
-            texts = [text]
-            break
-    file = pipelines.smaller_files(file, lambda candidate: bool(differs(candidate, texts)))
-    shown: Any = {**file, "added_tokens": file["added_tokens"]}
-    return f"{differs(file, texts)}\n{json.dumps(shown)}\n{texts}"
+    some = shrunk(texts, lambda rest: bool(rest) and differs(file, rest) != "")
+    file = shrunk_file(file, lambda candidate: differs(candidate, some) != "")
+    for i, text in enumerate(some):
+        before, behind = some[:i], some[i + 1 :]
+        some[i] = shrunk(text, lambda rest: differs(file, [*before, rest, *behind]) != "")  # noqa: B023
+    return f"{differs(file, some)}\n{json.dumps(file)}\n{some}"
 
 
 def test_random_files() -> None:
