@@ -425,7 +425,12 @@ def test_ids_of_the_file_are_ignored() -> None:
         (
             [AddedToken("<x>", 0, special=True), AddedToken("<x>", 0)],
             {"a": 0},
-            "added token '<x>' is listed again as no control token",
+            "added token '<x>' is listed again with fewer flags",
+        ),
+        (
+            [AddedToken("<x>", 0, normalized=True), AddedToken("<x>", 0)],
+            {"a": 0},
+            "added token '<x>' is listed again with fewer flags",
         ),
         (
             [AddedToken("b", 0), AddedToken("<x>", 0)],
@@ -442,15 +447,15 @@ def test_unsupported_added_tokens(
 
 def test_of_equal_tokens_the_last_counts() -> None:
     tokens = [
-        AddedToken("<x>", 0, lstrip=True, normalized=True),
+        AddedToken("<x>", 0, lstrip=True),
         AddedToken("<y>", 0),
-        AddedToken("<x>", 0, special=True),
+        AddedToken("<x>", 0, normalized=True, special=True),
         AddedToken("<z>", 0),
     ]
     plan = planned(with_tokens(tokens, {"a": 0, "b": 3}))
     assert isinstance(plan, NativePlan)
     assert plan.added_tokens == (
-        AddedToken("<x>", 2, special=True),
+        AddedToken("<x>", 2, normalized=True, special=True),
         AddedToken("<y>", 3),  # which the model's "b" has, too
         AddedToken("<z>", 4),
     )
