@@ -76,6 +76,15 @@ def special_model(**fields: Any) -> dict[str, Any]:
         "trim_offsets": True,
         "add_prefix_space": False,
     }
+    model["truncation"] = {"max_length": 40, "strategy": "LongestFirst", "stride": 0}
+    model["padding"] = {
+        "strategy": {"Fixed": 12},
+        "direction": "Left",
+        "pad_to_multiple_of": None,
+        "pad_id": 1,
+        "pad_type_id": 0,
+        "pad_token": "x",
+    }
     model["model"] |= fields
     return model
 

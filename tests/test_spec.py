@@ -102,7 +102,7 @@ def test_model() -> None:
     assert spec.source == "m.json"
     assert (spec.added_tokens, spec.normalizer, spec.pre_tokenizer) == ((), (), ())
     assert (spec.post_processor, spec.decoder) == ((), None)
-    assert (spec.truncates, spec.pads) == (False, False)
+    assert (spec.truncation, spec.padding) == (None, None)
 
 
 def test_null_model_fields_are_as_left_out() -> None:
@@ -271,12 +271,6 @@ def test_post_processors_that_fit_no_form_keep_the_problem(
     (step,) = read(file_with(post_processor=processor)).post_processor
     assert step.kind == processor["type"]
     assert str(step.problem) == f"m.json: {problem}"
-
-
-def test_truncation_and_padding() -> None:
-    truncation = {"max_length": 3, "strategy": "LongestFirst", "stride": 0}
-    spec = read(file_with(truncation=truncation))
-    assert (spec.truncates, spec.pads) == (True, False)
 
 
 def test_deep_sequences_are_left_to_hugging_face() -> None:
@@ -546,6 +540,15 @@ REPEATED = {
     "an added token has the field 'special' more than once": (
         '"added_tokens": []',
         '"added_tokens": [{"id": 1, "special": true, "special": true, "content": "x"}]',
+    ),
+    "truncation has the field 'stride' more than once": (
+        '"truncation": null',
+        '"truncation": {"max_length": 1, "stride": 0, "stride": 0, "strategy": "OnlyFirst"}',
+    ),
+    "padding has the field 'pad_id' more than once": (
+        '"padding": null',
+        '"padding": {"strategy": "BatchLongest", "direction": "Left", "pad_id": 0, "pad_id": 0, '
+        '"pad_type_id": 0, "pad_token": ""}',
     ),
     "the model has the field 'type' more than once": (
         '"type": "BPE"',

@@ -19,6 +19,7 @@ from tokcy.spec import (
     AddedToken,
     NativePlan,
     PostProcessor,
+    Truncation,
     Unsupported,
     plan_native,
     read_tokenizer_json,
@@ -383,8 +384,12 @@ def test_sequences_of_none_or_one_are_transparent(ids: list[int], text: str) -> 
 
 
 def test_truncation_and_padding() -> None:
-    assert reason(truncation={}) == "truncation in the file is not supported natively"
-    assert reason(padding={}) == "padding in the file is not supported natively"
+    truncation = {"max_length": 3, "strategy": "LongestFirst", "stride": 0}
+    plan = native(truncation=truncation)
+    assert (plan.truncation, plan.padding) == (Truncation(3), None)
+    assert reason(truncation=list(truncation.values())) == (
+        "truncation as a list is not supported natively"
+    )
 
 
 # ---------------------------------------------------------------------------------- added tokens
@@ -417,13 +422,43 @@ def test_ids_of_the_file_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("tokens", "vocab", "expected"),
     [
-        (["<x>", "<x>"], {"a": 0}, "added token '<x>' is listed twice"),
-        (["<x>"], {"a": 0, "b": 2}, "added token '<x>' gets the id of another token"),
+        (
+            [AddedToken("<x>", 0, special=True), AddedToken("<x>", 0)],
+            {"a": 0},
+            "added token '<x>' is listed again with fewer flags",
+        ),
+        (
+            [AddedToken("<x>", 0, normalized=True), AddedToken("<x>", 0)],
+            {"a": 0},
+            "added token '<x>' is listed again with fewer flags",
+        ),
+        (
+            [AddedToken("b", 0), AddedToken("<x>", 0)],
+            {"a": 0, "b": 2},
+            "two added tokens with one id are not supported natively",
+        ),
     ],
 )
-def test_unsupported_added_tokens(tokens: list[str], vocab: dict[str, int], expected: str) -> None:
-    plan = planned(with_tokens([AddedToken(token, 0) for token in tokens], vocab))
-    assert plan == Unsupported(expected)
+def test_unsupported_added_tokens(
+    tokens: list[AddedToken], vocab: dict[str, int], expected: str
+) -> None:
+    assert planned(with_tokens(tokens, vocab)) == Unsupported(expected)
+
+
+def test_of_equal_tokens_the_last_counts() -> None:
+    tokens = [
+        AddedToken("<x>", 0, lstrip=True),
+        AddedToken("<y>", 0),
+        AddedToken("<x>", 0, normalized=True, special=True),
+        AddedToken("<z>", 0),
+    ]
+    plan = planned(with_tokens(tokens, {"a": 0, "b": 3}))
+    assert isinstance(plan, NativePlan)
+    assert plan.added_tokens == (
+        AddedToken("<x>", 2, normalized=True, special=True),
+        AddedToken("<y>", 3),  # which the model's "b" has, too
+        AddedToken("<z>", 4),
+    )
 
 
 @pytest.mark.parametrize(

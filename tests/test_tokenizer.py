@@ -206,12 +206,14 @@ def padding(**changes: Any) -> dict[str, Any]:
     "padded", [{}, {"strategy": {"Fixed": 8}}, {"pad_to_multiple_of": 4}], ids=str
 )
 @pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("native", [False, True])
 def test_truncate_of_a_model_that_pads(
-    direction: str, padded: dict[str, Any], special: bool
+    direction: str, padded: dict[str, Any], special: bool, native: bool
 ) -> None:
     model = special_model() | {"padding": padding(direction=direction, **padded)}
+    model["normalizer"] = None if native else {"type": "Nmt"}
     chosen = Tokenizer.from_json(json.dumps(model))
-    assert chosen.backend == "huggingface"
+    assert chosen.backend == ("tokcy" if native else "huggingface")
     text = "~^" * 10
     assert len(synthetic.load(special_model()).encode(text, add_special_tokens=False)) == len(text)
     fitting = {

@@ -22,6 +22,11 @@ class Backend(Protocol):
 
     name: str
 
+    @property
+    def pads(self) -> bool:
+        """Whether texts are filled up with padding."""
+        ...
+
     def encode(
         self,
         text: str,

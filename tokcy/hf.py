@@ -169,6 +169,10 @@ class HuggingFaceBackend:
         """The length of what `encode` gives."""
         return len(self.encode(text, add_special_tokens, allow_special, num_threads))
 
+    @property
+    def pads(self) -> bool:
+        return self._tokenizer.padding is not None
+
     def _ids(self, encoding: Encoding, allow_special: bool) -> Ids:
         ids = np.array(encoding.ids, dtype=np.uint32)
         if not allow_special and len(self._control_ids):

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from tokcy.arrayfile import MAGIC
 from tokcy.backend import Backend
 from tokcy.choice import BackendChoice
+from tokcy.collector import collector_paused
 from tokcy.errors import FallbackError, TokcyError
 from tokcy.hf import HuggingFaceBackend
-from tokcy.native import NativeBackend
+from tokcy.native import native_backend
 from tokcy.ranks import TiktokenBackend, load_if_rank_model
 from tokcy.saved import load_backend
 from tokcy.spec import (
@@ -47,6 +48,7 @@ class Made(NamedTuple):
     config: TokenizerConfig
 
 
+@collector_paused()
 def make_backend(data: bytes, source: str, files: ConfigFiles, choice: BackendChoice) -> Made:
     """The backend for a model file.
 
@@ -70,10 +72,11 @@ def make_backend(data: bytes, source: str, files: ConfigFiles, choice: BackendCh
     in_file = spec.added_tokens
     if declared is not None:
         additions = tokens_to_add(declared, in_file)
-        spec = replace(spec, added_tokens=with_tokens_added(in_file, additions))
+        tokens = with_tokens_added(in_file, additions, normalizes=spec.normalizer != ())
+        spec = replace(spec, added_tokens=tokens)
     plan = _plan(spec, declared) if choice.native else None
     if isinstance(plan, NativePlan):
-        return _made(NativeBackend(plan), None, declared, source)
+        return _made(native_backend(plan), None, declared, source)
     reason = None if plan is None else plan.reason
     if plan is not None and not choice.fallback:
         raise FallbackError(plan.reason, source=source) from plan.problem

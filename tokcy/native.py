@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokcy._bpe import Bpe
 from tokcy._decode import ByteDecoder
@@ -16,17 +17,26 @@ from tokcy._pretok import PreTokenizer
 from tokcy._vocab import token_text_to_bytes
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
+from tokcy.lengths import Lengths
 from tokcy.offsets import SpaceTrimmer
 from tokcy.spec import AddedToken, NativePlan
 from tokcy.threads import resolve_num_threads
 
-__all__ = ["NativeBackend"]
+__all__ = ["NativeBackend", "native_backend"]
+
+
+def native_backend(plan: NativePlan, tables: dict[str, Any] | None = None) -> NativeBackend:
+    """The backend for a plan; arguments and errors are those of `NativeBackend`."""
+    if plan.truncation is None and plan.padding is None:
+        return NativeBackend(plan, tables)
+    return FittingBackend(plan, tables)
 
 
 class NativeBackend:
     """Encodes and decodes as the plan says; immutable, shared by threads."""
 
     name = "tokcy"
+    pads = False
 
     def __init__(self, plan: NativePlan, tables: dict[str, Any] | None = None) -> None:
         """Build the engine.
@@ -101,7 +111,7 @@ class NativeBackend:
     ) -> tuple[Ids, Offsets]:
         if not allow_special:
             self._refuse_control_ids(text)
-        ids, offsets, is_added = self._engine.encode_offsets(text, allow_special)
+        ids, offsets, is_added = self._locate(text, add_special_tokens, allow_special)
         if self._post.trim_offsets and len(ids):
             offsets = self._trimmer.trim(text, ids, offsets, is_added)
         if add_special_tokens:
@@ -110,6 +120,12 @@ class NativeBackend:
             ids = np.concatenate([prefix, ids, suffix])
             offsets = np.pad(offsets, ((len(prefix), len(suffix)), (0, 0)))
         return ids, offsets
+
+    def _locate(
+        self, text: str, add_special_tokens: bool, allow_special: bool
+    ) -> tuple[Ids, Offsets, NDArray[np.bool_]]:
+        """The ids of the text that remain, their offsets, and which are added tokens."""
+        return self._engine.encode_offsets(text, allow_special)
 
     def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
         return self._decoder.decode(ids, skip_special_tokens)
@@ -130,11 +146,16 @@ class NativeBackend:
         return {**vocab, **self._added_ids} if with_added_tokens else vocab
 
     def vocab_size(self, with_added_tokens: bool) -> int:
-        beyond = sum(not self._vocabulary.has_id(token.id) for token in self.added_tokens)
-        return self._vocabulary.n_entries + (beyond if with_added_tokens else 0)
+        return self._vocabulary.n_entries + (self._n_beyond if with_added_tokens else 0)
 
     def cache_info(self) -> CacheInfo:
         return self._engine.model.cache_info()
+
+    @cached_property
+    def _n_beyond(self) -> int:
+        """How many added tokens are no entries of the model's."""
+        contents = self._added_ids
+        return sum(self._vocabulary.token_to_id(content) is None for content in contents)
 
     def _refuse_control_ids(self, text: str) -> None:
         """Raise TokcyError if the model makes a control token of plain text."""
@@ -174,3 +195,59 @@ class NativeBackend:
         largest = self._vocabulary.max_id
         tokens = [self._vocabulary.token_bytes(i) or b"" for i in range(largest + 1)]
         return SpaceTrimmer(tokens, self._post.add_prefix_space)
+
+
+class FittingBackend(NativeBackend):
+    """A native backend for a file that sets truncation or padding, which others need not ask."""
+
+    def __init__(self, plan: NativePlan, tables: dict[str, Any] | None = None) -> None:
+        super().__init__(plan, tables)
+        post = plan.post_processor
+        self._lengths = Lengths(
+            plan.truncation, plan.padding, len(post.prefix_ids), len(post.suffix_ids)
+        )
+        self.pads = plan.padding is not None
+
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> Ids:
+        ids = super().encode(text, add_special_tokens, allow_special, num_threads)
+        return self._lengths.fit(ids, bool(add_special_tokens))
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> tuple[Ids, Offsets]:
+        batch = super().encode_batch(texts, add_special_tokens, allow_special, num_threads)
+        return self._lengths.fit_batch(*batch, bool(add_special_tokens))
+
+    def count(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> int:
+        n = super().count(text, add_special_tokens, allow_special, num_threads)
+        return self._lengths.count(n, bool(add_special_tokens))
+
+    def encode_with_offsets(
+        self, text: str, add_special_tokens: bool, allow_special: bool
+    ) -> tuple[Ids, Offsets]:
+        ids, offsets = super().encode_with_offsets(text, add_special_tokens, allow_special)
+        padding = self._lengths.n_padding(len(ids))
+        return self._lengths.fill(ids), np.pad(offsets, (padding, (0, 0)))
+
+    def _locate(
+        self, text: str, add_special_tokens: bool, allow_special: bool
+    ) -> tuple[Ids, Offsets, NDArray[np.bool_]]:
+        ids, offsets, is_added = super()._locate(text, add_special_tokens, allow_special)
+        kept = self._lengths.kept(len(ids), bool(add_special_tokens))
+        return ids[kept], offsets[kept], is_added[kept]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -20,17 +20,27 @@ import numpy as np
 from tokcy._vocab import Vocabulary
 from tokcy.arrayfile import Arrays, pack, unpack
 from tokcy.errors import ModelFileError, TokcyError
-from tokcy.native import NativeBackend
+from tokcy.native import NativeBackend, native_backend
 from tokcy.pattern import fuse_splits
 from tokcy.pattern.saved import split_from_arrays, split_to_arrays
 from tokcy.ranks import TiktokenBackend
-from tokcy.spec import AddedToken, NativePlan, PostProcessor, TokenizerConfig
+from tokcy.spec import (
+    AddedToken,
+    NativePlan,
+    Padding,
+    PostProcessor,
+    TokenizerConfig,
+    Truncation,
+)
 
 __all__ = ["REFERENCES", "load_backend", "pack_backend", "write_file"]
 
-REFERENCES: dict[str, type[NativeBackend]] = {
-    "tokenizers 0.23.3": NativeBackend,
-    "tiktoken 0.14.0": TiktokenBackend,
+_TOKENIZERS = "tokenizers 0.23.3"
+_TIKTOKEN = "tiktoken 0.14.0"
+
+REFERENCES: dict[str, Callable[[NativePlan, dict[str, Any]], NativeBackend]] = {
+    _TOKENIZERS: native_backend,
+    _TIKTOKEN: TiktokenBackend,
 }
 """Whose character tables and rules a file has; another release of the reference may differ."""
 
@@ -53,13 +63,15 @@ def pack_backend(backend: NativeBackend, config: TokenizerConfig, source: str) -
         arrays |= {f"split{number}.{name}": array for name, array in found.items()}
     header = {
         "tokcy": version("tokcy"),
-        "reference": next(name for name, kind in REFERENCES.items() if kind is type(backend)),
+        "reference": _TIKTOKEN if isinstance(backend, TiktokenBackend) else _TOKENIZERS,
         "source": source,
         "ignore_merges": plan.ignore_merges,
         "nfc": plan.nfc,
         "add_prefix_space": plan.add_prefix_space,
         "post_processor": asdict(plan.post_processor),
-        "added_tokens": [asdict(token) for token in plan.added_tokens],
+        "added_tokens": plan.added_tokens,
+        "truncation": plan.truncation and asdict(plan.truncation),
+        "padding": plan.padding and asdict(plan.padding),
         "splits": splits,
         "config": asdict(config),
     }
@@ -74,8 +86,8 @@ def load_backend(data: bytes, source: str) -> tuple[NativeBackend, TokenizerConf
     """
     header, arrays = unpack(data, source)
     reference = header.get("reference")
-    backend = REFERENCES.get(reference) if isinstance(reference, str) else None
-    if backend is None:
+    make = REFERENCES.get(reference) if isinstance(reference, str) else None
+    if make is None:
         followed = " and ".join(REFERENCES)
         raise ModelFileError(
             f"{reference!r}, and this tokcy follows {followed}: save it anew",
@@ -89,7 +101,7 @@ def load_backend(data: bytes, source: str) -> tuple[NativeBackend, TokenizerConf
             for name, array in arrays.items()
             if "." not in name
         }
-        return backend(_plan(header, arrays, tables), tables), _config(header["config"])
+        return make(_plan(header, arrays, tables), tables), _config(header["config"])
     except TokcyError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -134,6 +146,8 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
         added_tokens=added,
         splits=tuple(splits),
         post_processor=PostProcessor(**post),
+        truncation=_truncation(header["truncation"]),
+        padding=_padding(header["padding"]),
         **flags,
     )
 
@@ -152,11 +166,36 @@ def _config(values: Mapping[str, Any]) -> TokenizerConfig:
     return TokenizerConfig(**{**rest, "special_tokens": special, "extra_special_tokens": extra})
 
 
-def _added_token(values: Mapping[str, Any]) -> AddedToken:
-    token = AddedToken(**values)
+def _added_token(values: Sequence[Any]) -> AddedToken:
+    token = AddedToken(*values)
     flags = (token.single_word, token.lstrip, token.rstrip, token.normalized, token.special)
     if type(token.content) is not str or type(token.id) is not int or token.content == "":
         raise ValueError("added_tokens: no content or no id")
     if not all(type(flag) is bool for flag in flags):
         raise ValueError("added_tokens: a flag is neither true nor false")
     return token
+
+
+def _truncation(values: Mapping[str, Any] | None) -> Truncation | None:
+    if values is None:
+        return None
+    truncation = Truncation(**values)
+    if not _are_counts(truncation.max_length, truncation.stride):
+        raise ValueError("truncation: a length is no number")
+    return truncation
+
+
+def _padding(values: Mapping[str, Any] | None) -> Padding | None:
+    if values is None:
+        return None
+    padding = Padding(**values)
+    length = 0 if padding.length is None else padding.length
+    if not _are_counts(length, padding.multiple, padding.pad_id) or padding.multiple == 0:
+        raise ValueError("padding: a length or an id is no number")
+    if max(length, padding.multiple) >= 2**31 or padding.pad_id >= 2**32:
+        raise ValueError("padding: a length or an id is too large")
+    return padding
+
+
+def _are_counts(*values: object) -> bool:
+    return all(type(value) is int and value >= 0 for value in values)

@@ -177,8 +177,8 @@ class Tokenizer(LoadedModel):
         offsets = offsets[offsets[:, 1] > 0]  # (0, 0) has what was added: special tokens, padding
         # Where the text of the tokens from the i-th on begins.
         begins = np.minimum.accumulate(np.append(offsets[:, 0], len(text))[::-1])[::-1]
-        # Padding, which only a fallback does, may be in `least` and give way to the text.
-        added = least if self._fallback_reason is None else 0
+        # Padding may be in `least` and give way to the text.
+        added = 0 if self._backend.pads else least
         for keep in range(min(limit - added, len(offsets)), 0, -1):
             # The next token's text must stay whole: it may share a character with this one.
             cut = text[: min(offsets[keep - 1, 1], begins[keep])]

@@ -2,7 +2,7 @@
 
 from .config import ConfigFile, ConfigFiles, DeclaredConfig, TokenizerConfig, read_config
 from .config_tokens import misnumbered, tokens_to_add, with_token_ids, with_tokens_added
-from .model import AddedToken, TokenizerSpec
+from .model import AddedToken, Padding, TokenizerSpec, Truncation
 from .plan import NativePlan, PostProcessor, Unsupported, plan_native
 from .tokenizer_json import read_tokenizer_json
 
@@ -12,9 +12,11 @@ __all__ = [
     "ConfigFiles",
     "DeclaredConfig",
     "NativePlan",
+    "Padding",
     "PostProcessor",
     "TokenizerConfig",
     "TokenizerSpec",
+    "Truncation",
     "Unsupported",
     "misnumbered",
     "plan_native",

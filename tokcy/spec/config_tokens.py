@@ -59,12 +59,13 @@ def _declared(token: AddedToken) -> DeclaredToken:
 
 
 def with_tokens_added(
-    in_file: Iterable[AddedToken], additions: Iterable[DeclaredToken]
+    in_file: Iterable[AddedToken], additions: Iterable[DeclaredToken], *, normalizes: bool
 ) -> tuple[AddedToken, ...]:
     """The added tokens of a model file that lists these tokens, too.
 
     A token that is there gets the new properties, but what was special stays special; the ids of
-    the others are 0, as it is for the plan to number them.
+    the others are 0, as it is for the plan to number them. Where the model normalizes text, a
+    token that was to be normalized and no longer is leaves traces: it is listed once more.
     """
     tokens = list(in_file)
     places = {token.content: place for place, token in enumerate(tokens)}
@@ -72,10 +73,15 @@ def with_tokens_added(
         place = places.setdefault(addition.content, len(tokens))
         if place == len(tokens):
             tokens.append(addition.with_id(0))
+            continue
+        before = tokens[place]
+        token = addition.with_id(before.id)
+        token = token._replace(special=token.special or before.special)
+        if normalizes and before.normalized > token.normalized:
+            places[token.content] = len(tokens)
+            tokens.append(token)
         else:
-            before = tokens[place]
-            token = addition.with_id(before.id)
-            tokens[place] = replace(token, special=token.special or before.special)
+            tokens[place] = token
     return tuple(tokens)
 
 

@@ -7,7 +7,7 @@ in which they run.  A step that only the Hugging Face object understands is an :
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
@@ -21,26 +21,31 @@ __all__ = [
     "ByteLevel",
     "DecoderStep",
     "Digits",
+    "Direction",
     "NormalizerStep",
     "Other",
+    "Padding",
     "PostProcessorStep",
     "PreTokenizerStep",
     "Punctuation",
     "RobertaProcessing",
     "SpecialTokenPiece",
     "Split",
+    "Strategy",
     "TemplateProcessing",
     "TextPiece",
     "TokenizerSpec",
+    "Truncation",
 ]
 
 Behavior: TypeAlias = Literal[
     "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"
 ]
+Direction: TypeAlias = Literal["Left", "Right"]
+Strategy: TypeAlias = Literal["LongestFirst", "OnlyFirst", "OnlySecond"]
 
 
-@dataclass(frozen=True, slots=True)
-class AddedToken:
+class AddedToken(NamedTuple):
     """A token that is recognised in the text before the model sees it.
 
     Attributes:
@@ -52,7 +57,7 @@ class AddedToken:
         rstrip: the match takes the whitespace after it.
         normalized: match in normalized text instead of the raw text.
         special: a control token, left out by ``decode(..., skip_special_tokens=True)``.
-    """
+    """  # not a dataclass, as a file may have 100,000 of them
 
     content: str
     id: int
@@ -176,6 +181,41 @@ class BertProcessing:
     cls_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """Texts of too many ids are cut (rule O5).
+
+    Attributes:
+        max_length: ids that remain, the post-processor's among them.
+        strategy: which text of a pair is cut.
+        stride: ids that consecutive parts of a text share; it must be less than what remains of
+            the text.
+        direction: where ids are taken away.
+    """
+
+    max_length: int
+    strategy: Strategy = "LongestFirst"
+    stride: int = 0
+    direction: Direction = "Right"
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """Texts are filled up to one length (rule O6).
+
+    Attributes:
+        length: ids of each text, or ``None`` for as many as the longest of a batch has.
+        multiple: that length is rounded up to a multiple of it.
+        pad_id: the id to fill with.
+        direction: where the filling goes.
+    """
+
+    length: int | None
+    multiple: int
+    pad_id: int
+    direction: Direction = "Right"
+
+
 NormalizerStep: TypeAlias = NFC | Other
 PreTokenizerStep: TypeAlias = ByteLevel | Split | Digits | Punctuation | Other
 PostProcessorStep: TypeAlias = (
@@ -193,7 +233,7 @@ class TokenizerSpec:
         decoder: the steps, or ``None`` if the file has no decoder (tokens are then joined by
             spaces, which is not what an empty Sequence does).
         pad_token: the token that the file's padding names, if it sets any.
-        truncates, pads: whether the file sets truncation or padding.
+        truncation, padding: ``None`` if the file sets none.
     """
 
     source: str
@@ -204,5 +244,5 @@ class TokenizerSpec:
     pre_tokenizer: tuple[PreTokenizerStep, ...] = ()
     post_processor: tuple[PostProcessorStep, ...] = ()
     decoder: tuple[DecoderStep, ...] | None = None
-    truncates: bool = False
-    pads: bool = False
+    truncation: Truncation | Other | None = None
+    padding: Padding | Other | None = None

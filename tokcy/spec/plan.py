@@ -30,6 +30,7 @@ from .model import (
     Digits,
     NormalizerStep,
     Other,
+    Padding,
     PostProcessorStep,
     PreTokenizerStep,
     Punctuation,
@@ -38,6 +39,7 @@ from .model import (
     TemplateProcessing,
     TextPiece,
     TokenizerSpec,
+    Truncation,
 )
 
 __all__ = ["NativePlan", "PostProcessor", "Unsupported", "plan_native"]
@@ -85,6 +87,7 @@ class NativePlan:
         add_prefix_space: every span of text gets a leading space unless it has one (rule P2).
         splits: the stages of the pre-tokenizer, in order.
         post_processor: what is done to a single text's ids and offsets.
+        truncation, padding: what is done to their number.
     """
 
     vocabulary: Vocabulary
@@ -94,6 +97,8 @@ class NativePlan:
     add_prefix_space: bool
     splits: tuple[SplitTables, ...]
     post_processor: PostProcessor
+    truncation: Truncation | None = None
+    padding: Padding | None = None
 
 
 class _Unplannable(Exception):
@@ -124,9 +129,10 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
     _check_model(model)
     post_processor = _plan_post_processor(spec.post_processor)
     _check_decoder(spec.decoder)
-    if spec.truncates or spec.pads:
-        what = "truncation" if spec.truncates else "padding"
-        raise _Unplannable(f"{what} in the file is not supported natively")
+    if isinstance(spec.truncation, Other):
+        raise _other("truncation", spec.truncation)
+    if isinstance(spec.padding, Other):
+        raise _other("padding", spec.padding)
     splits = _plan_splits(spec.pre_tokenizer)
     added_tokens = _plan_added_tokens(spec.added_tokens, model.vocabulary, nfc)
     if model.problem is not None:
@@ -139,6 +145,8 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
         add_prefix_space=byte_level.add_prefix_space,
         splits=splits,
         post_processor=post_processor,
+        truncation=spec.truncation,
+        padding=spec.padding,
     )
 
 
@@ -207,16 +215,18 @@ def _plan_added_tokens(
         content = token.content
         if not content:
             continue
-        if content in added:
-            raise _Unplannable(f"added token {content!r} is listed twice")
         if nfc and token.normalized and to_nfc(content) != content:
             raise _Unplannable(f"NFC changes the added token {content!r}")
-        token_id = vocabulary.token_to_id(content)
+        before = added.get(content)
+        token_id = before.id if before else vocabulary.token_to_id(content)
         if token_id is None:
             token_id, next_id = next_id, next_id + 1
-            if vocabulary.has_id(token_id):
-                raise _Unplannable(f"added token {content!r} gets the id of another token")
-        added[content] = replace(token, id=token_id)
+        # Of equal tokens the last counts, but Hugging Face keeps traces of these two flags.
+        if before and (before.special > token.special or before.normalized > token.normalized):
+            raise _Unplannable(f"added token {content!r} is listed again with fewer flags")
+        added[content] = token if token.id == token_id else token._replace(id=token_id)
+    if len({token.id for token in added.values()}) < len(added):
+        raise _Unplannable("two added tokens with one id are not supported natively")
     return tuple(added.values())
 
 
