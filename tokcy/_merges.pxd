@@ -22,6 +22,7 @@ cdef extern from "_merges.h" nogil:
         uint32_t* ids
         uint32_t* same
         uint32_t* atoms
+        size_t n_atoms
         const uint32_t* halves
         uint8_t has_byte[256]
         bint has_all_bytes
@@ -48,11 +49,15 @@ cdef class MergeTable:
     cdef CutFilter cut_filter
     cdef Merges merges
     cdef readonly size_t n_merges
+    cdef size_t first_made          # symbol: those below are bytes and characters
     cdef size_t n_symbols
     cdef uint32_t* symbols          # by id: the symbol of the token + 1, or why it has none
 
     cdef bint makes(self, uint32_t token) noexcept nogil
     cdef int _begin(self, size_t n_symbols) except -1
+    cdef size_t _count_characters(self) noexcept
+    cdef int _number_characters(self) except -1
+    cdef size_t _character_width(self, size_t entry) noexcept
     cdef int _index(self) except -1
     cdef int _take(self, dict tables) except -1
     cdef int _take_slots(self, const uint8_t[::1] slots, const uint32_t* lengths) except -1

@@ -30,7 +30,7 @@ __all__ = ["REFERENCE", "load_backend", "pack_backend", "write_file"]
 REFERENCE = "tokenizers 0.23.3"
 """Whose character tables and rules a file has; another release of the reference may differ."""
 
-_ENTRIES = ("arena", "offsets", "is_bytes", "ids")
+_ENTRIES = ("arena", "offsets", "kinds", "ids")
 
 
 def pack_backend(backend: NativeBackend, source: str) -> bytes:
