@@ -87,15 +87,15 @@ def test_merges_given_twice_and_in_any_order() -> None:
 
 
 @st.composite
-def lists_of_all_cuts(draw: st.DrawFn) -> list[tuple[str, str]]:
+def lists_of_all_cuts(draw: st.DrawFn, letters: str = LETTERS) -> list[tuple[str, str]]:
     """Merge lists that, as Llama-3's, have for each token many ways to cut it in two.
 
     Tokens come in any order, so that parts may be made after what they are part of; now and
     then the merges of one token do not stand together, or one is given twice.
     """
-    made = ["".join(pair) for pair in draw(synthetic.merge_lists(letters=LETTERS))]
+    made = ["".join(pair) for pair in draw(synthetic.merge_lists(letters=letters))]
     tokens = draw(st.permutations(made)) if draw(st.booleans()) else made
-    parts = {*LETTERS, *tokens}
+    parts = {*letters, *tokens}
     merges = []
     for token in dict.fromkeys(tokens):
         cuts = [(token[:at], token[at:]) for at in range(1, len(token))]

@@ -213,7 +213,7 @@ def test_unsupported_normalizers() -> None:
 @pytest.mark.parametrize(
     ("steps", "stages"),
     [
-        ([BYTE_LEVEL], []),
+        ([BYTE_LEVEL], [False]),  # where no merge reaches across
         ([{**BYTE_LEVEL, "use_regex": True}], [False]),
         ([SPLIT, BYTE_LEVEL], [False]),
         ([{**SPLIT, "pattern": {"String": "a"}}, BYTE_LEVEL, SPLIT], [False, True]),

@@ -75,6 +75,8 @@ cdef class MergeTable:
     cdef int64_t _keep_unsure(self, size_t begin, size_t end, uint32_t* made,
                               const uint32_t* lefts, const uint32_t* rights,
                               uint32_t* kept) noexcept nogil
+    cdef int64_t _find_pair_again(self, size_t begin, size_t end, const uint32_t* lefts,
+                                  const uint32_t* rights) noexcept nogil
     cdef bint _meet(self, uint32_t left, uint32_t right, const uint32_t* lefts,
                     const uint32_t* rights) noexcept nogil
     cdef int _find_atoms(self) except -1

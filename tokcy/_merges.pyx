@@ -392,8 +392,8 @@ cdef class MergeTable:
         time; telling them apart takes 6 ms.
 
         `unsure` receives whether the table lacks some of those in `kept`. The result is their
-        number, or 0 if it cannot be told: the merges of some token do not stand together, or a
-        pair is there twice. The table is of no use then.
+        number, or 0 if it cannot be told: a token that no merge could make is made by one that
+        stands elsewhere, or a pair is there twice. The table is of no use then.
         """
         cdef Vocabulary vocabulary = self.vocabulary
         cdef uint32_t* merged = vocabulary.merged
@@ -461,14 +461,16 @@ cdef class MergeTable:
         """Note those of the merges [begin, end) in `kept` that may happen; how many.
 
         Those of two certain symbols are added to the table, for `_meet` to see. The result is
-        -1 if other merges of the token stood elsewhere in the list.
+        -1 if merges of the token stood elsewhere before, and what was made of them does not hold.
         """
         cdef uint32_t* token = self.symbols + self.vocabulary.merged[begin]
         cdef uint32_t* left
         cdef uint32_t* right
         cdef int64_t n_kept = 0
         cdef size_t rank
-        if token[0] != UNMADE and token[0] != MISSED:
+        if token[0] & CERTAIN and token[0] - 1 ^ CERTAIN >= self.first_made:
+            return self._find_pair_again(begin, end, lefts, rights)
+        if token[0] != UNMADE and token[0] != MISSED and token[0] != UNSURE:
             return -1
         for rank in range(begin, end):
             left = self.symbols + self.vocabulary.left[rank]
@@ -490,6 +492,23 @@ cdef class MergeTable:
             n_kept += 1
         token[0] = UNSURE if n_kept else NEVER_MADE
         return n_kept
+
+    cdef int64_t _find_pair_again(self, size_t begin, size_t end, const uint32_t* lefts,
+                                  const uint32_t* rights) noexcept nogil:
+        """0 if none of the merges [begin, end) happens, as their token is certain; else -1.
+
+        The token is made in one way; a second merge of that pair would be the one that counts.
+        """
+        cdef uint32_t made = (self.symbols[self.vocabulary.merged[begin]] & ~CERTAIN) - 1
+        cdef uint32_t left, right
+        cdef size_t rank
+        for rank in range(begin, end):
+            left = self.symbols[self.vocabulary.left[rank]]
+            right = self.symbols[self.vocabulary.right[rank]]
+            if (left & right & CERTAIN and (left & ~CERTAIN) - 1 == lefts[made]
+                    and (right & ~CERTAIN) - 1 == rights[made]):
+                return -1
+        return 0
 
     cdef bint _meet(self, uint32_t left, uint32_t right, const uint32_t* lefts,
                     const uint32_t* rights) noexcept nogil:

@@ -448,6 +448,26 @@ cdef class Vocabulary:
         """The entry with the id as the model file writes it, or None."""
         return self._text(self.entry_of_id[<size_t>token_id]) if self.has_id(token_id) else None
 
+    cdef size_t spell(self, size_t entry, uint8_t* out) noexcept nogil:
+        """Write an entry as the model file does, in UTF-8; at most 6 · its size bytes. How many."""
+        cdef const uint8_t* token = self.arena + self.offsets[entry]
+        cdef size_t size = self.offsets[entry + 1] - self.offsets[entry], n = 0, i
+        if self.byte_level:
+            return _spell(token, size, self.kinds[entry], out)
+        if self.kinds[entry] == BYTE_NAME:
+            memcpy(out, b"<0x00>", 6)
+            out[3] = DIGITS[token[0] >> 4]
+            out[4] = DIGITS[token[0] & 15]
+            return 6
+        for i in range(size):
+            if token[i] == b" " and self.folded and self.kinds[entry] == BYTES:
+                memcpy(out + n, MARK, 3)
+                n += 3
+            else:
+                out[n] = token[i]
+                n += 1
+        return n
+
     def token_to_id(self, token):
         """The id of an entry as the model file writes it, or None."""
         cdef int64_t entry = self._entry_of(token)
@@ -578,14 +598,17 @@ cdef class Vocabulary:
         return self.find(begin, size, kind)
 
     cdef str _text(self, size_t entry):
-        cdef const uint8_t* token = self.arena + self.offsets[entry]
         cdef size_t size = self.offsets[entry + 1] - self.offsets[entry]
+        cdef uint8_t* text
         if self.byte_level:
-            return _spelled(token, size, self.kinds[entry])
-        if self.kinds[entry] == BYTE_NAME:
-            return f"<0x{token[0]:02X}>"
-        text = PyUnicode_DecodeUTF8(<const char*>token, size, NULL)
-        return text.replace(" ", "▁") if self.folded and self.kinds[entry] == BYTES else text
+            return _spelled(self.arena + self.offsets[entry], size, self.kinds[entry])
+        text = <uint8_t*>PyMem_RawMalloc(6 * size + 1)
+        if text == NULL:
+            raise MemoryError
+        try:
+            return PyUnicode_DecodeUTF8(<const char*>text, self.spell(entry, text), NULL)
+        finally:
+            PyMem_RawFree(text)
 
     # ---------------------------------------------------------------- building
 

@@ -30,6 +30,7 @@ __all__ = ["REFERENCE", "load_backend", "pack_backend", "write_file"]
 REFERENCE = "tokenizers 0.23.3"
 """Whose character tables and rules a file has; another release of the reference may differ."""
 
+_ALPHABET = ("byte_level", "folded", "byte_fallback")
 _ENTRIES = ("arena", "offsets", "kinds", "ids")
 
 
@@ -48,6 +49,7 @@ def pack_backend(backend: NativeBackend, source: str) -> bytes:
         "tokcy": version("tokcy"),
         "reference": REFERENCE,
         "source": source,
+        "alphabet": {name: getattr(plan.vocabulary, name) for name in _ALPHABET},
         "ignore_merges": plan.ignore_merges,
         "nfc": plan.nfc,
         "add_prefix_space": plan.add_prefix_space,
@@ -100,7 +102,8 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> NativePlan:
-    vocabulary = Vocabulary.from_tables(tables)
+    alphabet = {name: header["alphabet"][name] for name in _ALPHABET}
+    vocabulary = Vocabulary.from_tables(tables, **alphabet)
     added = tuple(_added_token(row) for row in header["added_tokens"])
     limit = max(vocabulary.max_id, vocabulary.n_entries + len(added))
     if not all(0 <= token.id <= limit for token in added):
@@ -115,7 +118,7 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
         for number, described in enumerate(header["splits"])
     ]
     flags = {name: header[name] for name in ("ignore_merges", "nfc", "add_prefix_space")}
-    for flag in (*flags.values(), post["trim_offsets"], post["add_prefix_space"]):
+    for flag in (*flags.values(), *alphabet.values(), post["trim_offsets"], post["add_prefix_space"]):
         if type(flag) is not bool:
             raise ValueError("a flag is neither true nor false")
     return NativePlan(

@@ -6,6 +6,7 @@ a machine that never goes back), ``transducer`` (machine → one table step per 
 (all of it → ``SplitTables``). ``cascade`` makes one machine of splits that follow each other.
 """
 
+from .borders import border_split
 from .split import (
     GPT2_PATTERN,
     SplitTables,
@@ -18,6 +19,7 @@ from .split import (
 __all__ = [
     "GPT2_PATTERN",
     "SplitTables",
+    "border_split",
     "charset_split",
     "compile_split",
     "fuse_splits",

@@ -26,6 +26,7 @@ __all__ = [
     "compile_split",
     "fuse_splits",
     "literal_split",
+    "tables_of_dfa",
 ]
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -112,7 +113,13 @@ def charset_split(
 def _tables(pattern: str, node: Node, behavior: str, invert: bool, byte_level: bool) -> SplitTables:
     if behavior not in BEHAVIORS:
         raise ValueError(f"unknown split behavior {behavior!r}, expected one of {BEHAVIORS}")
-    dfa = build_dfa(node, pattern)
+    return tables_of_dfa(pattern, build_dfa(node, pattern), behavior, invert, byte_level)
+
+
+def tables_of_dfa(
+    pattern: str, dfa: Dfa, behavior: str, invert: bool = False, byte_level: bool = False
+) -> SplitTables:
+    """The split whose matches ``dfa`` finds; ``pattern`` is its name."""
     has_gaps = _leaves_gaps(dfa)
     return SplitTables(
         pattern,

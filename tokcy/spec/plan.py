@@ -39,6 +39,7 @@ from .model import (
     TextPiece,
     TokenizerSpec,
 )
+from .plan_model import UnplannableModel, plan_borders, plan_vocabulary
 
 __all__ = ["NativePlan", "PostProcessor", "Unsupported", "plan_native"]
 
@@ -75,10 +76,10 @@ class PostProcessor:
 
 @dataclass(frozen=True, slots=True)
 class NativePlan:
-    """A byte-level BPE pipeline, ready for the engine.
+    """A BPE pipeline, ready for the engine.
 
     Attributes:
-        vocabulary: entries and merges; ids are dense and distinct.
+        vocabulary: entries and merges in the model's alphabet; ids are dense and distinct.
         ignore_merges: a piece that is a token gets its id without merging (rule M7).
         added_tokens: with the ids in force, contents distinct and not empty.
         nfc: whether text is normalized to NFC.
@@ -121,18 +122,20 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
         raise _other("model", model)
     nfc = _plan_normalizer(spec.normalizer)
     byte_level = _find_byte_level(spec.pre_tokenizer)
-    _check_model(model)
     post_processor = _plan_post_processor(spec.post_processor)
     _check_decoder(spec.decoder)
     if spec.truncates or spec.pads:
         what = "truncation" if spec.truncates else "padding"
         raise _Unplannable(f"{what} in the file is not supported natively")
+    # Texts with a space for "▁", once a normalizer or pre-tokenizer that makes these is planned.
+    vocabulary = _plan_vocabulary(model, byte_level=True, folded=False)
     splits = _plan_splits(spec.pre_tokenizer)
-    added_tokens = _plan_added_tokens(spec.added_tokens, model.vocabulary, nfc)
+    splits = plan_borders(splits, vocabulary, model.ignore_merges)
+    added_tokens = _plan_added_tokens(spec.added_tokens, vocabulary, nfc)
     if model.problem is not None:
         raise model.problem
     return NativePlan(
-        vocabulary=model.vocabulary,
+        vocabulary=vocabulary,
         ignore_merges=model.ignore_merges,
         added_tokens=added_tokens,
         nfc=nfc,
@@ -178,29 +181,17 @@ def _find_byte_level(steps: tuple[PreTokenizerStep, ...]) -> ByteLevel:
     return found[0]
 
 
-def _check_model(model: BpeModel) -> None:
-    if model.dropout:
-        raise _Unplannable("dropout is not supported natively")
-    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
-        if getattr(model, name):
-            raise _Unplannable(f"{name} is not supported natively")
-    vocabulary = model.vocabulary
-    if (model.byte_fallback or model.unk_token is not None) and not vocabulary.has_all_bytes():
-        cause = "byte_fallback" if model.byte_fallback else "unk_token"
-        raise _Unplannable(f"{cause} with an incomplete byte alphabet is not supported natively")
-    if not vocabulary.ids_are_dense:
-        raise _Unplannable(
-            f"token id {vocabulary.max_id} in a vocabulary of {vocabulary.n_entries} is not "
-            "supported natively"
-        )
+def _plan_vocabulary(model: BpeModel, *, byte_level: bool, folded: bool) -> Vocabulary:
+    try:
+        return plan_vocabulary(model, byte_level=byte_level, folded=folded)
+    except UnplannableModel as refusal:
+        raise _Unplannable(str(refusal)) from refusal
 
 
 def _plan_added_tokens(
     declared: tuple[AddedToken, ...], vocabulary: Vocabulary, nfc: bool
 ) -> tuple[AddedToken, ...]:
     """The added tokens with the ids that Hugging Face gives them (rules A1, A2)."""
-    if not vocabulary.ids_are_distinct:
-        raise _Unplannable("two vocabulary entries with one id are not supported natively")
     added: dict[str, AddedToken] = {}
     next_id = vocabulary.n_entries
     for token in declared:
