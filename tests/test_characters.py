@@ -138,3 +138,33 @@ def test_ten_million_equal_characters() -> None:
         ids = engine.encode(character * 10_000_000, False, False)
         assert len(ids) == 10_000_000 // 64
         assert len(set(ids.tolist())) == 1
+
+
+@given(
+    st.integers(0, 99),
+    st.sampled_from([0.0, 0.3, 0.9, 1.0]),
+    st.text(alphabet="abcdefgh\x00\x7fé一🙂 ", max_size=400),
+)
+def test_borders(seed: int, share: float, text: str) -> None:
+    """A piece begins at each pair that is not joined; both tables say so, skipping or not."""
+    joined = np.random.default_rng(seed).random((128, 128)) < share
+    joined[16:96] = joined[16]  # some characters are alike
+    joined[:, 16:96] = joined[:, 16:17]
+    borders = border_split(joined)
+    assert borders is not None
+    expected = [0] if text else []
+    for i, pair in enumerate(zip(text, text[1:], strict=False)):
+        if pair[0].isascii() and pair[1].isascii() and not joined[ord(pair[0]), ord(pair[1])]:
+            expected.append(len(text[: i + 1].encode()))
+    segments = [(0, False), (len(text[: len(text) // 2].encode()), bool(seed & 1))]
+    for use_transducer in (True, False):
+        pretokenizer = PreTokenizer([borders], use_transducer=use_transducer)
+        assert [begin for begin, _, _ in pretokenizer.pieces(text)] == expected
+        in_parts = pretokenizer.pieces(text, segments=segments if text else ())
+        if use_transducer:
+            by_transducer = in_parts
+    assert by_transducer == in_parts
+
+
+def test_too_many_classes() -> None:
+    assert border_split(np.random.default_rng(0).random((128, 128)) < 0.5) is None

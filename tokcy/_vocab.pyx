@@ -500,19 +500,21 @@ cdef class Vocabulary:
         """
         cdef bytearray joined = bytearray(128 * 128)
         cdef uint8_t* flags = joined
-        cdef size_t rank
-        cdef int32_t left, right
-        cdef uint8_t last, first
+        cdef size_t n = <size_t>self.max_id + 1, entry, rank
+        cdef uint8_t left, right
+        # By id, in tables that stay in the cache; 0xFF for what is not ASCII, or empty.
+        cdef bytearray edges = bytearray(b"\xFF") * (2 * n)
+        cdef uint8_t* first = edges
+        cdef uint8_t* last = first + n
+        for entry in range(self.n_entries):
+            if self.offsets[entry] < self.offsets[entry + 1]:
+                first[self.ids[entry]] = self.arena[self.offsets[entry]]
+                last[self.ids[entry]] = self.arena[self.offsets[entry + 1] - 1]
         for rank in range(self.n_merges):
-            left = self.entry_of_id[self.left[rank]]
-            right = self.entry_of_id[self.right[rank]]
-            if (self.offsets[left] == self.offsets[left + 1]
-                    or self.offsets[right] == self.offsets[right + 1]):
-                continue        # an empty token, which nothing becomes
-            last = self.arena[self.offsets[left + 1] - 1]
-            first = self.arena[self.offsets[right]]
-            if (last | first) < 0x80:
-                flags[last << 7 | first] = 1
+            left = last[self.left[rank]]
+            right = first[self.right[rank]]
+            if (left | right) < 0x80:
+                flags[left << 7 | right] = 1
         return bytes(joined)
 
     def as_dict(self):

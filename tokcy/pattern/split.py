@@ -23,10 +23,10 @@ __all__ = [
     "GPT2_PATTERN",
     "SplitTables",
     "charset_split",
+    "class_arrays",
     "compile_split",
     "fuse_splits",
     "literal_split",
-    "tables_of_dfa",
 ]
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -113,20 +113,14 @@ def charset_split(
 def _tables(pattern: str, node: Node, behavior: str, invert: bool, byte_level: bool) -> SplitTables:
     if behavior not in BEHAVIORS:
         raise ValueError(f"unknown split behavior {behavior!r}, expected one of {BEHAVIORS}")
-    return tables_of_dfa(pattern, build_dfa(node, pattern), behavior, invert, byte_level)
-
-
-def tables_of_dfa(
-    pattern: str, dfa: Dfa, behavior: str, invert: bool = False, byte_level: bool = False
-) -> SplitTables:
-    """The split whose matches ``dfa`` finds; ``pattern`` is its name."""
+    dfa = build_dfa(node, pattern)
     has_gaps = _leaves_gaps(dfa)
     return SplitTables(
         pattern,
         behavior,
         invert,
         byte_level,
-        *_class_arrays(dfa.classes, byte_level),
+        *class_arrays(dfa.classes, byte_level),
         dfa=dfa,
         has_gaps=has_gaps,
         transducer=build_transducer(TokenMachine(dfa, has_gaps)) if _is_followable(dfa) else None,
@@ -137,7 +131,7 @@ def _is_followable(dfa: Dfa) -> bool:
     return len(dfa.next) <= MAX_FOLLOWED_STATES and not (dfa.accept == SPLIT_GAP).any()
 
 
-def _class_arrays(
+def class_arrays(
     classes: Classes, byte_level: bool
 ) -> tuple[int, npt.NDArray[np.uint8], npt.NDArray[np.uint16], npt.NDArray[np.uint8]]:
     """n_classes, byte_class, page_index and pages of SplitTables."""
@@ -195,7 +189,7 @@ def _fuse(group: list[SplitTables]) -> list[SplitTables]:
     transducer = build_transducer(machine)
     if transducer is None:
         return group
-    n_classes, byte_class, page_index, pages = _class_arrays(classes, last.byte_level)
+    n_classes, byte_class, page_index, pages = class_arrays(classes, last.byte_level)
     return [
         replace(
             last,
