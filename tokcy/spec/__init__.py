@@ -1,15 +1,19 @@
 """What a model file says, and whether this package can do it itself."""
 
 from .model import AddedToken, TokenizerSpec
+from .normalizing import normalizer_of
 from .plan import NativePlan, PostProcessor, Unsupported, plan_native
+from .plan_text import TextPlan
 from .tokenizer_json import read_tokenizer_json
 
 __all__ = [
     "AddedToken",
     "NativePlan",
     "PostProcessor",
+    "TextPlan",
     "TokenizerSpec",
     "Unsupported",
+    "normalizer_of",
     "plan_native",
     "read_tokenizer_json",
 ]

@@ -9,10 +9,10 @@ from tokcy.pattern import SplitTables, border_split
 
 from .model import BpeModel
 
-__all__ = ["UnplannableModel", "plan_borders", "plan_vocabulary"]
+__all__ = ["UnplannableModelError", "plan_borders", "plan_vocabulary"]
 
 
-class UnplannableModel(Exception):
+class UnplannableModelError(Exception):
     """A model that does not run natively; its text says why."""
 
 
@@ -26,25 +26,25 @@ def plan_vocabulary(model: BpeModel, *, byte_level: bool, folded: bool) -> Vocab
         folded: whether texts and tokens have a space wherever the model has "▁".
 
     Raises:
-        UnplannableModel: the model does not run natively.
+        UnplannableModelError: the model does not run natively.
     """
     vocabulary = model.vocabulary
     if model.dropout:
-        raise UnplannableModel("dropout is not supported natively")
+        raise UnplannableModelError("dropout is not supported natively")
     for name in ("continuing_subword_prefix", "end_of_word_suffix"):
         if getattr(model, name):
-            raise UnplannableModel(f"{name} is not supported natively")
+            raise UnplannableModelError(f"{name} is not supported natively")
     if not vocabulary.ids_are_dense:
-        raise UnplannableModel(
+        raise UnplannableModelError(
             f"token id {vocabulary.max_id} in a vocabulary of {vocabulary.n_entries} is not "
             "supported natively"
         )
     if not vocabulary.ids_are_distinct:
-        raise UnplannableModel("two vocabulary entries with one id are not supported natively")
+        raise UnplannableModelError("two vocabulary entries with one id are not supported natively")
     if byte_level:
         if (model.byte_fallback or model.unk_token is not None) and not vocabulary.has_all_bytes():
             cause = "byte_fallback" if model.byte_fallback else "unk_token"
-            raise UnplannableModel(
+            raise UnplannableModelError(
                 f"{cause} with an incomplete byte alphabet is not supported natively"
             )
         return vocabulary
@@ -54,13 +54,13 @@ def plan_vocabulary(model: BpeModel, *, byte_level: bool, folded: bool) -> Vocab
 def _characters(model: BpeModel, folded: bool) -> Vocabulary:
     vocabulary = model.vocabulary.characters(folded=folded, byte_fallback=model.byte_fallback)
     if not vocabulary.is_complete():
-        raise UnplannableModel("a vocabulary that lacks characters is not supported natively")
+        raise UnplannableModelError("a vocabulary that lacks characters is not supported natively")
     if folded and vocabulary.token_to_id("▁") is None:  # else three byte tokens would be one
-        raise UnplannableModel("a vocabulary without '▁' is not supported natively")
+        raise UnplannableModelError("a vocabulary without '▁' is not supported natively")
     if vocabulary.merges_name(vocabulary.byte_names()):
-        raise UnplannableModel("merges of tokens such as <0x0A> are not supported natively")
+        raise UnplannableModelError("merges of tokens such as <0x0A> are not supported natively")
     if model.byte_fallback and model.ignore_merges:  # a piece may be written like such a token
-        raise UnplannableModel("byte_fallback with ignore_merges is not supported natively")
+        raise UnplannableModelError("byte_fallback with ignore_merges is not supported natively")
     return vocabulary
 
 
