@@ -166,7 +166,7 @@ cdef class Seeds:
         """Of how many bytes of an entry there are symbols; others are dropped (M5(c))."""
         cdef size_t n = 0, at
         for at in range(self.vocabulary.offsets[entry], self.vocabulary.offsets[entry + 1]):
-            n += self.merge_table.merges.has_byte[self.vocabulary.arena[at]]
+            n += self.merge_table.merges.has_byte[self.vocabulary.arena[at]] != 0
         return n
 
     # ------------------------------------------------------------------- filling
