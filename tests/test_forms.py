@@ -37,7 +37,9 @@ INTERESTING = _interesting()
 CROWDED = [*"aeA", *map(chr, (0x301, 0x302, 0x323, 0x334, 0x31B, 0x344, 0x345, 0xE9, 0x1EB9))]
 CROWDED += [*map(chr, (0x1EC7, 0x212B, 0xF71, 0xF72, 0xF73, 0x9C7, 0x9BE, 0xCC6, 0xCC2, 0xCD5))]
 CROWDED += [*map(chr, (0x1100, 0x1161, 0x11A7, 0x11A8, 0xAC00, 0xAC01, 0x928, 0x93C))]
-CROWDED += [*map(chr, (0x17F, 0x1E9B, 0xFB01, 0xFF76, 0xFF9E, 0x314F, 0x3131, 0xFDFA, 0xA8, 0xFC5E))]
+CROWDED += [
+    *map(chr, (0x17F, 0x1E9B, 0xFB01, 0xFF76, 0xFF9E, 0x314F, 0x3131, 0xFDFA, 0xA8, 0xFC5E))
+]
 
 texts = st.one_of(
     st.text(max_size=20),
@@ -112,7 +114,8 @@ def test_long_runs_of_marks_take_linear_time() -> None:
         marks = "a" + "\u0301\u0323\u0334\u0345" * n
         begin = time.perf_counter()
         assert (
-            NFC.normalize(marks) == "\u1ea1" + "\u0334" * n + "\u0323" * (n - 1) + "\u0301" * n + "\u0345" * n
+            NFC.normalize(marks)
+            == "\u1ea1" + "\u0334" * n + "\u0323" * (n - 1) + "\u0301" * n + "\u0345" * n
         )
         return time.perf_counter() - begin
 

@@ -94,7 +94,9 @@ def test_several_steps(chain: list[NormalizerStep], text: str) -> None:
     check(chain, text)
 
 
-@pytest.mark.parametrize("step", [Lowercase(), StripAccents(), Replace("\\p{L}", True, "")], ids=str)
+@pytest.mark.parametrize(
+    "step", [Lowercase(), StripAccents(), Replace("\\p{L}", True, "")], ids=str
+)
 @pytest.mark.parametrize("beside", ["", "a", "Σ", "\u0301"])
 def test_every_character(step: NormalizerStep, beside: str) -> None:
     normalizer, oracle = normalizer_of((step,)), oracle_of(step)

@@ -208,7 +208,9 @@ def _plan_token_forms(
             continue
         form = normalizer_of(normalizer).normalize(token.content)
         if not form:
-            raise _Unplannable(f"the normalizer leaves nothing of the added token {token.content!r}")
+            raise _Unplannable(
+                f"the normalizer leaves nothing of the added token {token.content!r}"
+            )
         if form in forms:
             raise _Unplannable(f"the normalizer makes two added tokens {form!r}")
         forms.add(form)
