@@ -96,8 +96,10 @@ def plan_text(
         _check_order(pre_tokenizer)
         first = pre_tokenizer[0] if pre_tokenizer else None
         byte_level = any(isinstance(step, ByteLevel) for step in pre_tokenizer)
-        marks = isinstance(first, Metaspace) and first.replacement == _MARK
-        folded = not byte_level and (marks or _marks_spaces(normalizer))
+        if isinstance(first, Metaspace):
+            folded = not byte_level and first.replacement == _MARK
+        else:
+            folded = not byte_level and _marks_spaces(normalizer)
         span_normalizer: tuple[NormalizerStep, ...] = (_FOLD,) if folded else ()
         prefix, prefix_first = "", False
         if isinstance(first, ByteLevel) and first.add_prefix_space:
