@@ -205,12 +205,13 @@ def _plan_token_forms(
     added_tokens: tuple[AddedToken, ...], normalizer: tuple[NormalizerStep, ...]
 ) -> tuple[tuple[int, str], ...]:
     """The normalized forms of tokens that have another content."""
+    compiled = normalizer_of(normalizer)
     forms: set[str] = set()
     changed: list[tuple[int, str]] = []
     for token in added_tokens:
         if not token.normalized:
             continue
-        form = normalizer_of(normalizer).normalize(token.content)
+        form = compiled.normalize(token.content)
         if not form:
             raise _Unplannable(
                 f"the normalizer leaves nothing of the added token {token.content!r}"
