@@ -264,7 +264,9 @@ def test_split_behaviors() -> None:
     digits = {"type": "Digits", "individual_digits": False}
     one_by_one = {"type": "Digits", "individual_digits": True}
     steps = in_sequence("pretokenizers", split, punctuation, digits, one_by_one, BYTE_LEVEL)
-    assert [(stage.behavior, stage.invert) for stage in native(pre_tokenizer=steps).text.splits] == [
+    assert [
+        (stage.behavior, stage.invert) for stage in native(pre_tokenizer=steps).text.splits
+    ] == [
         ("MergedWithNext", True),
         ("Removed", False),
         ("Contiguous", False),
