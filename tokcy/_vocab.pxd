@@ -53,6 +53,7 @@ cdef class Vocabulary:
     cdef uint64_t slot_mask
 
     cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil
+    cdef size_t spell(self, size_t entry, uint8_t* out) noexcept nogil
     cdef int64_t take(self, Strings* entries, uint32_t** ids, Strings* parts) except -4
     cdef int _index_entries(self) except -1
     cdef int _index_ids(self) except -1

@@ -343,6 +343,11 @@ cdef class Vocabulary:
         """The entry with the id as the model file writes it, or None."""
         return self._text(self.entry_of_id[<size_t>token_id]) if self.has_id(token_id) else None
 
+    cdef size_t spell(self, size_t entry, uint8_t* out) noexcept nogil:
+        """Write an entry as the model file does, in UTF-8; at most 3 · its size bytes. How many."""
+        return _spell(self.arena + self.offsets[entry],
+                      self.offsets[entry + 1] - self.offsets[entry], self.is_bytes[entry], out)
+
     def token_to_id(self, token):
         """The id of an entry as the model file writes it, or None."""
         cdef int64_t entry = self._entry_of(token)

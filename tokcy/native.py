@@ -9,11 +9,10 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from tokcy._bpe import Bpe
-from tokcy._decode import ByteDecoder
+from tokcy._decode import Decoder
 from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
-from tokcy._vocab import token_text_to_bytes
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
 from tokcy.offsets import SpaceTrimmer
@@ -161,12 +160,13 @@ class NativeBackend:
         return np.array(ids, dtype=np.uint32)
 
     @cached_property
-    def _decoder(self) -> ByteDecoder:
+    def _decoder(self) -> Decoder:
         added = self.added_tokens
-        return ByteDecoder(
+        return Decoder(
             self._vocabulary,
-            {token.id: token_text_to_bytes(token.content) for token in added},
+            {token.id: token.content for token in added},
             [token.id for token in added if token.special],
+            self.plan.decoder,
         )
 
     @cached_property

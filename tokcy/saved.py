@@ -23,7 +23,7 @@ from tokcy.errors import ModelFileError, TokcyError
 from tokcy.native import NativeBackend
 from tokcy.pattern import fuse_splits
 from tokcy.pattern.saved import split_from_arrays, split_to_arrays
-from tokcy.spec import AddedToken, NativePlan, PostProcessor
+from tokcy.spec import AddedToken, DecoderPlan, NativePlan, PostProcessor
 
 __all__ = ["REFERENCE", "load_backend", "pack_backend", "write_file"]
 
@@ -52,6 +52,7 @@ def pack_backend(backend: NativeBackend, source: str) -> bytes:
         "nfc": plan.nfc,
         "add_prefix_space": plan.add_prefix_space,
         "post_processor": asdict(plan.post_processor),
+        "decoder": plan.decoder.to_json(),
         "added_tokens": [asdict(token) for token in plan.added_tokens],
         "splits": splits,
     }
@@ -123,6 +124,7 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
         added_tokens=added,
         splits=tuple(splits),
         post_processor=PostProcessor(**post),
+        decoder=DecoderPlan.from_json(header["decoder"]),
         **flags,
     )
 

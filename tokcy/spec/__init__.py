@@ -2,10 +2,12 @@
 
 from .model import AddedToken, TokenizerSpec
 from .plan import NativePlan, PostProcessor, Unsupported, plan_native
+from .plan_decode import DecoderPlan
 from .tokenizer_json import read_tokenizer_json
 
 __all__ = [
     "AddedToken",
+    "DecoderPlan",
     "NativePlan",
     "PostProcessor",
     "TokenizerSpec",

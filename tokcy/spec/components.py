@@ -1,4 +1,4 @@
-"""Readers for normalizer, pre-tokenizer, post-processor and decoder sections.
+"""Readers for normalizer, pre-tokenizer and post-processor sections.
 
 What is certainly an error for Hugging Face is an error here.  Whatever this module does not know,
 or has seen in a form that serde may or may not accept, becomes :class:`Other`, so that the
@@ -18,7 +18,6 @@ from .model import (
     Behavior,
     BertProcessing,
     ByteLevel,
-    DecoderStep,
     Digits,
     NormalizerStep,
     Other,
@@ -32,7 +31,13 @@ from .model import (
     TextPiece,
 )
 
-__all__ = ["read_decoder", "read_normalizer", "read_post_processor", "read_pre_tokenizer"]
+__all__ = [
+    "read_byte_level",
+    "read_normalizer",
+    "read_post_processor",
+    "read_pre_tokenizer",
+    "read_steps",
+]
 
 _BEHAVIORS: tuple[Behavior, ...] = get_args(Behavior)
 _MAX_NESTING = 32
@@ -44,21 +49,14 @@ def read_normalizer(node: Node) -> tuple[NormalizerStep, ...]:
     """The steps of ``normalizer``; ``()`` for null."""
     if node.value is None:
         return ()
-    return _read_steps(node, "normalizers", _NORMALIZERS)
+    return read_steps(node, "normalizers", _NORMALIZERS)
 
 
 def read_pre_tokenizer(node: Node) -> tuple[PreTokenizerStep, ...]:
     """The steps of ``pre_tokenizer``; ``()`` for null."""
     if node.value is None:
         return ()
-    return _read_steps(node, "pretokenizers", _PRE_TOKENIZERS)
-
-
-def read_decoder(node: Node) -> tuple[DecoderStep, ...] | None:
-    """The steps of ``decoder``; ``None`` for null."""
-    if node.value is None:
-        return None
-    return _read_steps(node, "decoders", _DECODERS)
+    return read_steps(node, "pretokenizers", _PRE_TOKENIZERS)
 
 
 def read_post_processor(node: Node) -> tuple[PostProcessorStep, ...]:
@@ -68,15 +66,21 @@ def read_post_processor(node: Node) -> tuple[PostProcessorStep, ...]:
     return _read_post_steps(node)
 
 
-def _read_steps(
+def read_steps(
     node: Node, list_name: str, readers: Mapping[str, Callable[[Node], _Step]], depth: int = 0
 ) -> tuple[_Step | Other, ...]:
+    """The steps of a section, those of a ``Sequence`` one after another.
+
+    Args:
+        list_name: the member of a ``Sequence`` that holds its steps.
+        readers: by ``type``.
+    """
     kind = _kind(node)
     if kind == "Sequence" and depth < _MAX_NESTING:
         return tuple(
             step
             for item in node.child(list_name).items()
-            for step in _read_steps(item, list_name, readers, depth + 1)
+            for step in read_steps(item, list_name, readers, depth + 1)
         )
     reader = readers.get(kind) if kind is not None else None
     return (Other(kind),) if reader is None else (reader(node),)
@@ -87,7 +91,7 @@ def _kind(node: Node) -> str | None:
     return kind if type(kind) is str else None
 
 
-def _read_byte_level(node: Node) -> ByteLevel:
+def read_byte_level(node: Node) -> ByteLevel:
     return ByteLevel(
         add_prefix_space=node.child("add_prefix_space").boolean(),
         trim_offsets=node.child("trim_offsets").boolean(),
@@ -134,12 +138,11 @@ def _read_punctuation(node: Node) -> Punctuation | Other:
 
 _NORMALIZERS: Mapping[str, Callable[[Node], NormalizerStep]] = {"NFC": lambda node: NFC()}
 _PRE_TOKENIZERS: Mapping[str, Callable[[Node], PreTokenizerStep]] = {
-    "ByteLevel": _read_byte_level,
+    "ByteLevel": read_byte_level,
     "Digits": _read_digits,
     "Punctuation": _read_punctuation,
     "Split": _read_split,
 }
-_DECODERS: Mapping[str, Callable[[Node], DecoderStep]] = {"ByteLevel": _read_byte_level}
 
 
 def _read_post_steps(node: Node, depth: int = 0) -> tuple[PostProcessorStep, ...]:
@@ -246,6 +249,6 @@ def _read_template_pieces(
 _POST_PROCESSORS: Mapping[str, Callable[[Node], PostProcessorStep]] = {
     "RobertaProcessing": _read_roberta,
     "BertProcessing": _read_bert,
-    "ByteLevel": _read_byte_level,
+    "ByteLevel": read_byte_level,
     "TemplateProcessing": _read_template,
 }

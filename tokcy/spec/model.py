@@ -17,18 +17,25 @@ __all__ = [
     "AddedToken",
     "Behavior",
     "BertProcessing",
+    "BpeDecoder",
     "BpeModel",
+    "ByteFallback",
     "ByteLevel",
     "DecoderStep",
     "Digits",
+    "Fuse",
+    "Metaspace",
     "NormalizerStep",
     "Other",
     "PostProcessorStep",
     "PreTokenizerStep",
+    "PrependScheme",
     "Punctuation",
+    "Replace",
     "RobertaProcessing",
     "SpecialTokenPiece",
     "Split",
+    "StripDecoder",
     "TemplateProcessing",
     "TextPiece",
     "TokenizerSpec",
@@ -37,6 +44,7 @@ __all__ = [
 Behavior: TypeAlias = Literal[
     "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"
 ]
+PrependScheme: TypeAlias = Literal["always", "first", "never"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +184,58 @@ class BertProcessing:
     cls_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Decoder: put ``content`` wherever ``pattern`` stands in a token (rule D5)."""
+
+    pattern: str
+    is_regex: bool
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metaspace:
+    """Decoder: put a space for ``replacement``, and nothing in the first token (rule D5)."""
+
+    replacement: str
+    prepend_scheme: PrependScheme
+    split: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ByteFallback:
+    """Decoder: make text of tokens that stand for single bytes, such as ``<0x0A>`` (rule D4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse:
+    """Decoder: join what there is so far to one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripDecoder:
+    """Decoder: take ``content`` away at the ends, so many times at most (rule D5)."""
+
+    content: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class BpeDecoder:
+    """Decoder: put a space for ``suffix``, and nothing in the last token (rule D5)."""
+
+    suffix: str
+
+
 NormalizerStep: TypeAlias = NFC | Other
 PreTokenizerStep: TypeAlias = ByteLevel | Split | Digits | Punctuation | Other
 PostProcessorStep: TypeAlias = (
     ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Other
 )
-DecoderStep: TypeAlias = ByteLevel | Other
+DecoderStep: TypeAlias = (
+    ByteLevel | Replace | Metaspace | ByteFallback | Fuse | StripDecoder | BpeDecoder | Other
+)
 
 
 @dataclass(frozen=True, slots=True)

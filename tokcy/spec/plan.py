@@ -39,6 +39,7 @@ from .model import (
     TextPiece,
     TokenizerSpec,
 )
+from .plan_decode import DecoderPlan, UnplannableDecoder, plan_decoder
 
 __all__ = ["NativePlan", "PostProcessor", "Unsupported", "plan_native"]
 
@@ -85,6 +86,7 @@ class NativePlan:
         add_prefix_space: every span of text gets a leading space unless it has one (rule P2).
         splits: the stages of the pre-tokenizer, in order.
         post_processor: what is done to a single text's ids and offsets.
+        decoder: how ids become text.
     """
 
     vocabulary: Vocabulary
@@ -94,6 +96,7 @@ class NativePlan:
     add_prefix_space: bool
     splits: tuple[SplitTables, ...]
     post_processor: PostProcessor
+    decoder: DecoderPlan
 
 
 class _Unplannable(Exception):
@@ -123,7 +126,7 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
     byte_level = _find_byte_level(spec.pre_tokenizer)
     _check_model(model)
     post_processor = _plan_post_processor(spec.post_processor)
-    _check_decoder(spec.decoder)
+    decoder = _plan_decoder(spec.decoder)
     if spec.truncates or spec.pads:
         what = "truncation" if spec.truncates else "padding"
         raise _Unplannable(f"{what} in the file is not supported natively")
@@ -139,6 +142,7 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
         add_prefix_space=byte_level.add_prefix_space,
         splits=splits,
         post_processor=post_processor,
+        decoder=decoder,
     )
 
 
@@ -147,13 +151,14 @@ def _other(section: str, step: Other) -> _Unplannable:
     return _Unplannable(f"{named} is not supported natively", step.problem)
 
 
-def _check_decoder(decoder: tuple[DecoderStep, ...] | None) -> None:
+def _plan_decoder(decoder: tuple[DecoderStep, ...] | None) -> DecoderPlan:
     for step in decoder or ():
         if isinstance(step, Other):
             raise _other("decoder", step)
-    if decoder is None or len(decoder) != 1:
-        found = "none" if decoder is None else f"{len(decoder)} decoders"
-        raise _Unplannable(f"the decoder must be ByteLevel, and the file has {found}")
+    try:
+        return plan_decoder(decoder)
+    except UnplannableDecoder as refusal:
+        raise _Unplannable(f"decoder {refusal} is not supported natively") from refusal
 
 
 def _plan_normalizer(normalizer: tuple[NormalizerStep, ...]) -> bool:
