@@ -149,7 +149,7 @@ def test_unknown_pieces_are_merged_together(
     if not cuts:  # a byte that no valid text has: nothing is cut, and nothing begins whole
         del model["vocab"][synthetic.BYTES[0x80]]
     bpe = Bpe(Vocabulary(model["vocab"], model["merges"]), False, simd=simd)
-    engine = Engine(Preparer((), False, False), PreTokenizer([BAR], simd=simd), bpe)
+    engine = Engine(Preparer(()), PreTokenizer([BAR], simd=simd), bpe)
     expected = [token for word in words for token in bpe.merge(word.encode())]
     for _ in range(2):  # the second time from the cache
         assert engine.encode("|".join(words), False, False).tolist() == expected

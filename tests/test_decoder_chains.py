@@ -16,7 +16,7 @@ from tokcy._decode import Decoder
 from tokcy._vocab import Vocabulary
 from tokcy.spec.decoders import read_decoder
 from tokcy.spec.fields import Node
-from tokcy.spec.plan_decode import DecoderPlan, UnplannableDecoder, plan_decoder
+from tokcy.spec.plan_decode import DecoderPlan, UnplannableDecoderError, plan_decoder
 
 Json = dict[str, Any]
 
@@ -127,7 +127,7 @@ def decoder_of(
 def test_any_chain(chain: Json, lists: list[list[int]], skip: bool) -> None:
     try:
         twins = Twins(chain)
-    except UnplannableDecoder:
+    except UnplannableDecoderError:
         return
     assert DecoderPlan.from_json(json.loads(json.dumps(twins.plan.to_json()))) == twins.plan
     for ids in lists:

@@ -3,7 +3,8 @@
 The way of a pattern: ``parser`` (Oniguruma syntax → ``syntax`` tree over ``charset``), ``classes``
 (sets → character classes), ``automaton`` (leftmost-first DFA over classes), ``tokens`` (DFA →
 a machine that never goes back), ``transducer`` (machine → one table step per byte), ``split``
-(all of it → ``SplitTables``). ``cascade`` makes one machine of splits that follow each other.
+(all of it → ``SplitTables``). ``cascade`` makes one machine of splits that follow each other,
+``spaces`` rewrites patterns for texts in which ``▁`` is a space.
 """
 
 from .split import (
@@ -11,8 +12,11 @@ from .split import (
     SplitTables,
     charset_split,
     compile_split,
+    fixed_length_split,
     fuse_splits,
     literal_split,
+    single_characters,
+    word_split,
 )
 
 __all__ = [
@@ -20,6 +24,9 @@ __all__ = [
     "SplitTables",
     "charset_split",
     "compile_split",
+    "fixed_length_split",
     "fuse_splits",
     "literal_split",
+    "single_characters",
+    "word_split",
 ]

@@ -1,8 +1,10 @@
 """What a model file says, and whether this package can do it itself."""
 
 from .model import AddedToken, TokenizerSpec
+from .normalizing import normalizer_of
 from .plan import NativePlan, PostProcessor, Unsupported, plan_native
 from .plan_decode import DecoderPlan
+from .plan_text import TextPlan
 from .tokenizer_json import read_tokenizer_json
 
 __all__ = [
@@ -10,8 +12,10 @@ __all__ = [
     "DecoderPlan",
     "NativePlan",
     "PostProcessor",
+    "TextPlan",
     "TokenizerSpec",
     "Unsupported",
+    "normalizer_of",
     "plan_native",
     "read_tokenizer_json",
 ]

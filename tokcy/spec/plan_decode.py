@@ -30,7 +30,7 @@ from .model import (
     StripDecoder,
 )
 
-__all__ = ["DecoderPlan", "StripStart", "Substitute", "UnplannableDecoder", "plan_decoder"]
+__all__ = ["DecoderPlan", "StripStart", "Substitute", "UnplannableDecoderError", "plan_decoder"]
 
 _MAX_GROWTH = 8.0  # times; the texts of all tokens are kept in memory
 
@@ -93,7 +93,7 @@ class DecoderPlan:
         return cls(tokens, flags[0], runs, flags[1], text)
 
 
-class UnplannableDecoder(Exception):
+class UnplannableDecoderError(Exception):
     """A decoder that does not run natively; its text says why."""
 
 
@@ -101,7 +101,7 @@ def plan_decoder(steps: tuple[DecoderStep, ...] | None) -> DecoderPlan:
     """The plan for a decoder without steps of type `Other`.
 
     Raises:
-        UnplannableDecoder: there is none.
+        UnplannableDecoderError: there is none.
     """
     if steps is None:  # all tokens, joined by spaces
         return DecoderPlan(token_steps=(_SPACED,))
@@ -113,16 +113,16 @@ def plan_decoder(steps: tuple[DecoderStep, ...] | None) -> DecoderPlan:
             stage = 2
         elif isinstance(step, ByteFallback):
             if stage > 0:
-                raise UnplannableDecoder("ByteFallback after ByteFallback, ByteLevel or Fuse")
+                raise UnplannableDecoderError("ByteFallback after ByteFallback, ByteLevel or Fuse")
             byte_fallback, stage = True, 1
         elif isinstance(step, ByteLevel):
             if stage == 2:
-                raise UnplannableDecoder("ByteLevel after ByteLevel or Fuse")
+                raise UnplannableDecoderError("ByteLevel after ByteLevel or Fuse")
             byte_level, stage = True, 2
         else:
             chains[stage].append(_text_step(step))
     if (growth := math.prod(map(_growth, chain(*chains)))) > _MAX_GROWTH:
-        raise UnplannableDecoder(f"whose steps make a text {growth:.0f} times as long")
+        raise UnplannableDecoderError(f"whose steps make a text {growth:.0f} times as long")
     tokens, runs, text = map(tuple, chains)
     return DecoderPlan(tokens, byte_fallback, runs, byte_level, text)
 
@@ -133,18 +133,18 @@ def _text_step(step: DecoderStep) -> TextStep:
         return Substitute(step.replacement, (" ", first, " ", first))
     if isinstance(step, StripDecoder):
         if step.stop:  # Hugging Face panics on some texts
-            raise UnplannableDecoder("Strip with a stop other than 0")
+            raise UnplannableDecoderError("Strip with a stop other than 0")
         return StripStart(step.content, min(step.start, 2**31 - 1))
     if isinstance(step, BpeDecoder):
         name, pattern, contents = "BPEDecoder", step.suffix, (" ", " ", "", "")
     elif isinstance(step, Replace):
         if step.is_regex:
-            raise UnplannableDecoder("Replace with a regex")
+            raise UnplannableDecoderError("Replace with a regex")
         name, pattern, contents = "Replace", step.pattern, (step.content,) * 4
     else:
         raise AssertionError(step)
     if not pattern:
-        raise UnplannableDecoder(f"{name} of an empty text")
+        raise UnplannableDecoderError(f"{name} of an empty text")
     return Substitute(pattern, contents)
 
 
