@@ -13,10 +13,12 @@ from tokcy._decode import Decoder
 from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
+from tokcy._stream import StreamState
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
 from tokcy.offsets import SpaceTrimmer
 from tokcy.spec import AddedToken, NativePlan, normalizer_of
+from tokcy.stream import DecodeStream
 from tokcy.threads import resolve_num_threads
 
 __all__ = ["NativeBackend", "preparer_of"]
@@ -128,6 +130,10 @@ class NativeBackend:
 
     def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes:
         return self._decoder.decode_bytes(ids, skip_special_tokens)
+
+    def decode_stream(self, prompt_ids: Ids, skip_special_tokens: bool) -> DecodeStream:
+        state = StreamState(self._decoder, skip_special_tokens)
+        return DecodeStream(state, self.plan.decoder.text_steps, prompt_ids)
 
     def token_to_id(self, token: str) -> int | None:
         found = self._added_ids.get(token)
