@@ -27,6 +27,7 @@ from test_decoder_chains import (
 import tokcy
 from tokcy import TokenIdError
 from tokcy._stream import StreamState
+from tokcy.hf import HuggingFaceBackend
 from tokcy.spec.plan_decode import UnplannableDecoderError
 from tokcy.stream import DecodeStream, WholeState
 
@@ -152,3 +153,14 @@ def test_real_models(
             assert whole.endswith("".join(parts) + stream.flush())
             if cut == 0:
                 assert "".join(parts) == whole
+
+
+def test_what_was_special_once_stays_so() -> None:
+    tokens = [synthetic.added_token("<s>"), synthetic.added_token("<s>", special=False)]
+    model = synthetic.model_from_merges([("a", "b")], added_tokens=tokens)
+    backend = HuggingFaceBackend(json.dumps(model).encode())
+    stream = backend.decode_stream(np.array([97], dtype=np.uint32), True)
+    token_id = backend.token_to_id("<s>")
+    assert token_id is not None
+    assert backend.decode(np.array([token_id], dtype=np.uint32), True) == ""
+    assert [stream.step(token_id), stream.step(98)] == ["", "b"]

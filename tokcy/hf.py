@@ -222,7 +222,8 @@ class HuggingFaceBackend:
     @cached_property
     def _decoder(self) -> tuple[Decoder, DecoderPlan] | None:
         """The compiled decoder and its plan, if there can be one."""
-        steps = read_decoder(Node(json.loads(self._data).get("decoder"), self._source, "decoder"))
+        content = json.loads(self._data)
+        steps = read_decoder(Node(content.get("decoder"), self._source, "decoder"))
         vocabulary = Vocabulary(self._tokenizer.get_vocab(with_added_tokens=False), [])
         sound = vocabulary.ids_are_dense and vocabulary.ids_are_distinct
         if not sound or any(isinstance(step, Other) for step in steps or ()):
@@ -233,7 +234,11 @@ class HuggingFaceBackend:
             return None
         added = self._tokenizer.get_added_tokens_decoder()
         shown = {token_id: self._tokenizer.id_to_token(token_id) or "" for token_id in added}
-        contents = {token.content for token in added.values() if token.special}  # rule D2
+        # What was special once stays so, and the text counts, not the id (rules A2, D2).
+        contents = {token.content for token in added.values() if token.special}
+        contents |= {
+            token["content"] for token in content.get("added_tokens") or () if token["special"]
+        }
         special = [token_id for token_id, text in shown.items() if text in contents]
         return Decoder(vocabulary, shown, special, plan), plan
 
