@@ -352,7 +352,7 @@ cdef const Sieve* new_sieve(list kept, codes) except NULL:
     return sieve
 
 
-def beginnings(tables):
+cdef object beginnings(tables):
     """The characters with which a match of a split may begin, int [n]."""
     dfa = tables.dfa
     first = dfa.next[1, :dfa.classes.count]

@@ -193,4 +193,9 @@ class NativeBackend:
     def _trimmer(self) -> SpaceTrimmer:
         largest = self._vocabulary.max_id
         tokens = [self._vocabulary.token_bytes(i) or b"" for i in range(largest + 1)]
-        return SpaceTrimmer(tokens, self._post.add_prefix_space)
+        matches = {
+            token.id: self._added_contents[token.id]
+            for token in self.added_tokens
+            if token.normalized and not (token.lstrip or token.rstrip)
+        }
+        return SpaceTrimmer(tokens, self._post.add_prefix_space, matches)

@@ -6,6 +6,7 @@ Anything else is :class:`Unsupported`, with the reason, and goes to the Hugging 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tokcy._vocab import Vocabulary
@@ -17,6 +18,7 @@ from .model import (
     BpeModel,
     ByteLevel,
     DecoderStep,
+    NormalForm,
     NormalizerStep,
     Other,
     PostProcessorStep,
@@ -120,6 +122,8 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
         raise _Unplannable(f"{what} in the file is not supported natively")
     added_tokens = _plan_added_tokens(spec.added_tokens, model.vocabulary)
     token_forms = _plan_token_forms(added_tokens, spec.normalizer)
+    if post_processor.trim_offsets:
+        _check_trimming(added_tokens, dict(token_forms), spec.normalizer)
     if model.problem is not None:
         raise model.problem
     return NativePlan(
@@ -222,6 +226,30 @@ def _plan_token_forms(
         if form != token.content:
             changed.append((token.id, form))
     return tuple(changed)
+
+
+def _check_trimming(
+    added_tokens: tuple[AddedToken, ...],
+    token_forms: Mapping[int, str],
+    normalizer: tuple[NormalizerStep, ...],
+) -> None:
+    """Refuse tokens whose spaces the raw text does not show.
+
+    Trimming goes by the text that was matched. With lstrip or rstrip that is not known, but NFC
+    keeps each space, and makes none but of the letter that stands for a space in ByteLevel.
+    """
+    for token in added_tokens:
+        form = token_forms.get(token.id, token.content)
+        if (
+            token.normalized
+            and (token.lstrip or token.rstrip)
+            and normalizer
+            and (normalizer != (NormalForm("NFC"),) or "Ġ" in form)
+        ):
+            raise _Unplannable(
+                f"trimming the offsets of the added token {token.content!r}, which is normalized "
+                "and takes spaces, is not supported natively"
+            )
 
 
 def _plan_post_processor(steps: tuple[PostProcessorStep, ...]) -> PostProcessor:
