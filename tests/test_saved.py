@@ -76,6 +76,15 @@ def special_model(**fields: Any) -> dict[str, Any]:
         "trim_offsets": True,
         "add_prefix_space": False,
     }
+    model["decoder"] = {
+        "type": "Sequence",
+        "decoders": [
+            {"type": "Replace", "pattern": {"String": "zz"}, "content": "Ġ"},
+            {"type": "BPEDecoder", "suffix": "ing"},
+            {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True},
+            {"type": "Strip", "content": " ", "start": 2, "stop": 0},
+        ],
+    }
     model["model"] |= fields
     return model
 

@@ -9,15 +9,16 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from tokcy._bpe import Bpe
-from tokcy._decode import ByteDecoder
+from tokcy._decode import Decoder
 from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
-from tokcy._vocab import token_text_to_bytes
+from tokcy._stream import StreamState
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
 from tokcy.offsets import SpaceTrimmer
 from tokcy.spec import AddedToken, NativePlan, normalizer_of
+from tokcy.stream import DecodeStream
 from tokcy.threads import resolve_num_threads
 
 __all__ = ["NativeBackend", "preparer_of"]
@@ -130,6 +131,10 @@ class NativeBackend:
     def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes:
         return self._decoder.decode_bytes(ids, skip_special_tokens)
 
+    def decode_stream(self, prompt_ids: Ids, skip_special_tokens: bool) -> DecodeStream:
+        state = StreamState(self._decoder, skip_special_tokens)
+        return DecodeStream(state, self.plan.decoder.text_steps, prompt_ids)
+
     def token_to_id(self, token: str) -> int | None:
         found = self._added_ids.get(token)
         return self._vocabulary.token_to_id(token) if found is None else found
@@ -174,13 +179,14 @@ class NativeBackend:
         return np.array(ids, dtype=np.uint32)
 
     @cached_property
-    def _decoder(self) -> ByteDecoder:
+    def _decoder(self) -> Decoder:
         shown = self._added_contents
         special = {token.content for token in self.added_tokens if token.special}
-        return ByteDecoder(
+        return Decoder(
             self._vocabulary,
-            {token_id: token_text_to_bytes(text) for token_id, text in shown.items()},
+            shown,
             [token_id for token_id, text in shown.items() if text in special],
+            self.plan.decoder,
         )
 
     @cached_property

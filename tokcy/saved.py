@@ -23,7 +23,7 @@ from tokcy.errors import ModelFileError, TokcyError
 from tokcy.native import NativeBackend
 from tokcy.pattern import SplitTables, fuse_splits
 from tokcy.pattern.saved import split_from_arrays, split_to_arrays
-from tokcy.spec import AddedToken, NativePlan, PostProcessor, TextPlan
+from tokcy.spec import AddedToken, DecoderPlan, NativePlan, PostProcessor, TextPlan
 from tokcy.spec.model import (
     Lowercase,
     NormalForm,
@@ -67,6 +67,7 @@ def pack_backend(backend: NativeBackend, source: str) -> bytes:
         "ignore_merges": plan.ignore_merges,
         "text": _text_header(plan.text),
         "post_processor": asdict(plan.post_processor),
+        "decoder": plan.decoder.to_json(),
         "added_tokens": [asdict(token) for token in plan.added_tokens],
         "token_forms": plan.token_forms,
         "splits": splits,
@@ -153,6 +154,7 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
         token_forms=tuple(_token_form(row, added) for row in header["token_forms"]),
         text=_text_plan(text, tuple(splits)),
         post_processor=PostProcessor(**post),
+        decoder=DecoderPlan.from_json(header["decoder"]),
     )
 
 

@@ -17,13 +17,16 @@ __all__ = [
     "Behavior",
     "BertPreTokenizer",
     "BertProcessing",
+    "BpeDecoder",
     "BpeModel",
+    "ByteFallback",
     "ByteLevel",
     "CharDelimiterSplit",
     "DecoderStep",
     "Digits",
     "FixedLength",
     "Form",
+    "Fuse",
     "Lowercase",
     "Metaspace",
     "NormalForm",
@@ -40,6 +43,7 @@ __all__ = [
     "Split",
     "Strip",
     "StripAccents",
+    "StripDecoder",
     "TemplateProcessing",
     "TextPiece",
     "TokenizerSpec",
@@ -268,6 +272,32 @@ class BertProcessing:
     cls_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class ByteFallback:
+    """Decoder: make text of tokens that stand for single bytes, such as ``<0x0A>`` (rule D4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse:
+    """Decoder: join what there is so far to one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripDecoder:
+    """Decoder: take ``content`` away at the ends, so many times at most (rule D5)."""
+
+    content: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class BpeDecoder:
+    """Decoder: put a space for ``suffix``, and nothing in the last token (rule D5)."""
+
+    suffix: str
+
+
 NormalizerStep: TypeAlias = (
     NormalForm | Lowercase | StripAccents | Strip | Prepend | Replace | Other
 )
@@ -287,7 +317,9 @@ PreTokenizerStep: TypeAlias = (
 PostProcessorStep: TypeAlias = (
     ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Other
 )
-DecoderStep: TypeAlias = ByteLevel | Other
+DecoderStep: TypeAlias = (
+    ByteLevel | Replace | Metaspace | ByteFallback | Fuse | StripDecoder | BpeDecoder | Other
+)
 
 
 @dataclass(frozen=True, slots=True)
