@@ -123,7 +123,7 @@ def test_words_in_every_way(simd: str, ranks: RankTable, words: list[str]) -> No
     """Many words at once, which are merged side by side; the second time they are known."""
     split = compile_split(WORDS, behavior="Isolated", invert=False, dialect=Dialect.RUST)
     bpe = bpe_of(ranks, simd=simd)
-    engine = Engine(Preparer((), False, False), PreTokenizer([split], simd=simd), bpe)
+    engine = Engine(Preparer(()), PreTokenizer([split], simd=simd), bpe)
     text = " ".join(words)
     expected = encoding(ranks, WORDS).encode_ordinary(text)
     assert engine.encode(text, False, False).tolist() == expected

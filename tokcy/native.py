@@ -10,19 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokcy._bpe import Bpe
-from tokcy._decode import ByteDecoder
+from tokcy._decode import Decoder
 from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
-from tokcy._vocab import token_text_to_bytes
+from tokcy._stream import StreamState
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
 from tokcy.lengths import Lengths
 from tokcy.offsets import SpaceTrimmer
-from tokcy.spec import AddedToken, NativePlan
+from tokcy.spec import AddedToken, NativePlan, normalizer_of
+from tokcy.stream import DecodeStream
 from tokcy.threads import resolve_num_threads
 
-__all__ = ["NativeBackend", "native_backend"]
+__all__ = ["NativeBackend", "native_backend", "preparer_of"]
 
 
 def native_backend(plan: NativePlan, tables: dict[str, Any] | None = None) -> NativeBackend:
@@ -30,6 +31,18 @@ def native_backend(plan: NativePlan, tables: dict[str, Any] | None = None) -> Na
     if plan.truncation is None and plan.padding is None:
         return NativeBackend(plan, tables)
     return FittingBackend(plan, tables)
+
+
+def preparer_of(plan: NativePlan) -> Preparer:
+    """The compiled form of what the plan does to a text before it is split."""
+    text = plan.text
+    return Preparer(
+        plan.added_tokens,
+        normalizer_of(text.normalizer),
+        normalizer_of(text.span_normalizer),
+        text.prefix,
+        text.prefix_first,
+    )
 
 
 class NativeBackend:
@@ -54,8 +67,8 @@ class NativeBackend:
         vocabulary = plan.vocabulary
         post = plan.post_processor
         self._engine = Engine(
-            Preparer(plan.added_tokens, plan.nfc, plan.add_prefix_space),
-            PreTokenizer(plan.splits, fuse=tables is None),
+            preparer_of(plan),
+            PreTokenizer(plan.text.splits, fuse=tables is None),
             Bpe(vocabulary, plan.ignore_merges, tables),
             post.prefix_ids,
             post.suffix_ids,
@@ -66,6 +79,7 @@ class NativeBackend:
         self.added_tokens: tuple[AddedToken, ...] = plan.added_tokens
         self._added_ids = {token.content: token.id for token in plan.added_tokens}
         self._added_contents = {token.id: token.content for token in plan.added_tokens}
+        self._added_contents.update(plan.token_forms)
 
     def tables(self) -> dict[str, bytes]:
         """What was found out of the vocabulary's merges; see `Bpe.tables`."""
@@ -133,6 +147,10 @@ class NativeBackend:
     def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes:
         return self._decoder.decode_bytes(ids, skip_special_tokens)
 
+    def decode_stream(self, prompt_ids: Ids, skip_special_tokens: bool) -> DecodeStream:
+        state = StreamState(self._decoder, skip_special_tokens)
+        return DecodeStream(state, self.plan.decoder.text_steps, prompt_ids)
+
     def token_to_id(self, token: str) -> int | None:
         found = self._added_ids.get(token)
         return self._vocabulary.token_to_id(token) if found is None else found
@@ -182,19 +200,26 @@ class NativeBackend:
         return np.array(ids, dtype=np.uint32)
 
     @cached_property
-    def _decoder(self) -> ByteDecoder:
-        added = self.added_tokens
-        return ByteDecoder(
+    def _decoder(self) -> Decoder:
+        shown = self._added_contents
+        special = {token.content for token in self.added_tokens if token.special}
+        return Decoder(
             self._vocabulary,
-            {token.id: token_text_to_bytes(token.content) for token in added},
-            [token.id for token in added if token.special],
+            shown,
+            [token_id for token_id, text in shown.items() if text in special],
+            self.plan.decoder,
         )
 
     @cached_property
     def _trimmer(self) -> SpaceTrimmer:
         largest = self._vocabulary.max_id
         tokens = [self._vocabulary.token_bytes(i) or b"" for i in range(largest + 1)]
-        return SpaceTrimmer(tokens, self._post.add_prefix_space)
+        matches = {
+            token.id: self._added_contents[token.id]
+            for token in self.added_tokens
+            if token.normalized and not (token.lstrip or token.rstrip)
+        }
+        return SpaceTrimmer(tokens, self._post.add_prefix_space, matches)
 
 
 class FittingBackend(NativeBackend):

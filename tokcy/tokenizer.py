@@ -15,6 +15,7 @@ from tokcy.errors import TokenIdError
 from tokcy.loaded import LoadedModel
 from tokcy.ranks import encode_in_chunks
 from tokcy.spec import AddedToken
+from tokcy.stream import DecodeStream
 
 __all__ = ["Tokenizer"]
 
@@ -210,9 +211,27 @@ class Tokenizer(LoadedModel):
     def decode_bytes(self, ids: ArrayLike, *, skip_special_tokens: bool = False) -> bytes:
         """The bytes that token ids stand for, broken UTF-8 and all.
 
+        Of tokens for byte fallback these are their bytes, where `decode` has U+FFFD for each byte
+        of a run that is not UTF-8 as a whole.
+
         On the Hugging Face backend, which has no such method, it is the UTF-8 of `decode`.
         """
         return self._backend.decode_bytes(_as_ids(ids), skip_special_tokens)
+
+    def decode_stream(
+        self, prompt_ids: ArrayLike = (), skip_special_tokens: bool = False
+    ) -> DecodeStream:
+        """A `DecodeStream`, which gives the text of ids that come one by one.
+
+        Args:
+            prompt_ids: what stands before, and is not given again. It matters where a character
+                begins in there, or the first token of a text loses a space.
+            skip_special_tokens: leave special tokens out.
+
+        Raises:
+            TypeError, TokenIdError: as in `decode`.
+        """
+        return self._backend.decode_stream(_as_ids(prompt_ids), skip_special_tokens)
 
     # -------------------------------------------------------------- vocabulary
 

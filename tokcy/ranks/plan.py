@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import pairwise
 
-from tokcy._decode import ByteDecoder
-from tokcy._vocab import Vocabulary
+from tokcy._decode import Decoder
+from tokcy._vocab import Vocabulary, bytes_to_token_text
 from tokcy.errors import ModelFileError
 from tokcy.native import NativeBackend
 from tokcy.pattern import Dialect, SplitTables, compile_split
-from tokcy.spec import AddedToken, NativePlan, PostProcessor
+from tokcy.spec import AddedToken, DecoderPlan, NativePlan, PostProcessor, TextPlan
 
 from .rankfile import Ranks, make_vocabulary
 
@@ -26,12 +26,12 @@ class TiktokenBackend(NativeBackend):
     name = "tiktoken"
 
     @cached_property
-    def _decoder(self) -> ByteDecoder:
-        return ByteDecoder(
-            self.plan.vocabulary,
-            {token.id: token.content.encode() for token in self.added_tokens},
-            [token.id for token in self.added_tokens if token.special],
-        )
+    def _decoder(self) -> Decoder:
+        # The decoder reads what it can as spelt in the byte alphabet; a special token never is.
+        added = self.added_tokens
+        texts = {token.id: bytes_to_token_text(token.content.encode()) for token in added}
+        special = [token.id for token in added if token.special]
+        return Decoder(self.plan.vocabulary, texts, special, self.plan.decoder)
 
 
 def plan_ranks(
@@ -50,10 +50,10 @@ def plan_ranks(
         vocabulary=vocabulary,
         ignore_merges=True,
         added_tokens=added,
-        nfc=False,
-        add_prefix_space=False,
-        splits=(_compile(pattern),),
+        token_forms=(),
+        text=TextPlan(splits=(_compile(pattern),)),
         post_processor=PostProcessor(),
+        decoder=DecoderPlan(byte_level=True),
     )
 
 

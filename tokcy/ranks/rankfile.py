@@ -186,7 +186,7 @@ def make_vocabulary(ranks: Ranks, source: str) -> Vocabulary:
     tables = {
         "arena": ranks.arena,
         "offsets": offsets.view(np.uint8),
-        "is_bytes": np.ones(len(ranks.ids), np.uint8),
+        "kinds": np.ones(len(ranks.ids), np.uint8),
         "ids": ranks.ids.view(np.uint8),
     }
     try:
