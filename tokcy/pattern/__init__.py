@@ -17,6 +17,7 @@ from .split import (
     fixed_length_split,
     fuse_splits,
     literal_split,
+    may_be_empty,
     single_characters,
     word_split,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "fixed_length_split",
     "fuse_splits",
     "literal_split",
+    "may_be_empty",
     "single_characters",
     "word_split",
 ]
