@@ -35,7 +35,7 @@ cdef struct Output:
     bint begun              # whether there was anything before the run
     bint skip_special
     bint raw                # leave bytes as they are
-    Bytes[4] spare
+    Bytes[6] spare          # for steps: two on tokens, two behind byte fallback, two at a run's end
 
 
 cdef inline void open_run(Output* out) noexcept nogil:

@@ -339,7 +339,7 @@ cdef class Decoder:
         if out.raw or utf8_valid_size(piece.data, n) == n:
             if self.run_steps.n_steps == 0:
                 return 0
-            if self.run_steps.run(place, &piece, out.spare + 2) < 0:
+            if self.run_steps.run(place, &piece, out.spare + 4) < 0:
                 return -1
             text.size = out.run_at
             if bytes_reserve(text, piece.size) < 0:     # nothing moves if the piece lies in there
@@ -352,7 +352,7 @@ cdef class Decoder:
         for k in range(n):      # each is a text of its own
             piece = Span(REPLACEMENT, 3)
             if self.run_steps.run(place & ~(FIRST if k else 0) & ~(LAST if k < n - 1 else 0),
-                                  &piece, out.spare + 2) < 0:
+                                  &piece, out.spare + 4) < 0:
                 return -1
             if bytes_append(text, piece.data, piece.size) < 0:
                 return -1
@@ -362,7 +362,7 @@ cdef class Decoder:
 cdef void output_free(Output* out) noexcept nogil:
     cdef int k
     free(out.text.data)
-    for k in range(4):
+    for k in range(6):
         free(out.spare[k].data)
 
 
