@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 NATIVE = [
+    "claude_old",
     "deepseek_v3",
     "falcon",
     "glm4_5",
@@ -21,11 +22,10 @@ NATIVE = [
 ]
 FALLBACK = {
     "bert_minilm": "model WordPiece is not supported natively",
-    "claude_old": "normalizer NFKC is not supported natively",
-    "clip": "normalizer Replace is not supported natively",
-    "gemma3": "normalizer Replace is not supported natively",
-    "llama2_kit": "normalizer Prepend is not supported natively",
-    "mistral03": "pre-tokenizer Metaspace is not supported natively",
-    "phi3_mini": "normalizer Prepend is not supported natively",
+    "clip": "end_of_word_suffix is not supported natively",
+    "gemma3": "no ByteLevel pre-tokenizer is not supported natively",
+    "llama2_kit": "no ByteLevel pre-tokenizer is not supported natively",
+    "mistral03": "no ByteLevel pre-tokenizer is not supported natively",
+    "phi3_mini": "no ByteLevel pre-tokenizer is not supported natively",
     "t5_small": "model without a type is not supported natively",
 }

@@ -101,6 +101,27 @@ def model_from_merges(
     }
 
 
+def character_model(
+    merges: Iterable[tuple[str, str]],
+    *,
+    letters: str = "ab▁é丰🙂",
+    byte_names: Iterable[int] = range(256),
+    **fields: Any,
+) -> Model:
+    """A model of characters with these letters, these merges and entries such as ``<0x0A>``.
+
+    It has neither normalizer nor pre-tokenizer; ``fields`` go into ``model``.
+    """
+    merges = list(merges)
+    names = [f"<0x{byte:02X}>" for byte in byte_names]
+    parts = "".join(left + right for left, right in merges)
+    vocab: dict[str, int] = {}
+    for token in ("<unk>", *names, *letters, *parts, *(left + right for left, right in merges)):
+        vocab.setdefault(token, len(vocab))
+    model = model_from_merges(merges, **{"byte_fallback": True, "vocab": vocab, **fields})
+    return {**model, "pre_tokenizer": None, "decoder": None}
+
+
 def added_token(content: str, **flags: bool) -> Model:
     """An added token as tokenizer.json spells it; ``model_from_merges`` gives it its id."""
     defaults = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}

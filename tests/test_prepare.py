@@ -18,6 +18,7 @@ from synthetic import BYTES
 from tokenizers import AddedToken as HFAddedToken
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
+from tokcy._normalize import Normalizer
 from tokcy._prepare import Preparer
 from tokcy.spec import AddedToken
 
@@ -47,6 +48,11 @@ def oracle(tokens: list[AddedToken], *, nfc: bool, prefix: bool) -> Tokenizer:
         )
         assert tokenizer.token_to_id(token.content) == token.id
     return tokenizer
+
+
+def preparer_of(tokens: list[AddedToken], nfc: bool, prefix: bool) -> Preparer:
+    steps = [("form", "NFC")] if nfc else []
+    return Preparer(tokens, Normalizer(steps), prefix=" " if prefix else "")
 
 
 def expected(tokenizer: Tokenizer, text: str) -> Encoded | None:
@@ -115,7 +121,7 @@ def cases(draw: st.DrawFn) -> tuple[list[AddedToken], str]:
 
 
 def check(tokens: list[AddedToken], text: str, *, nfc: bool, prefix: bool) -> None:
-    preparer = Preparer(tokens, nfc, prefix)
+    preparer = preparer_of(tokens, nfc, prefix)
     result = prepared(preparer, text)
     ids = [token for token, _ in result]
     plain = preparer.spans(text, want_offsets=False)
@@ -138,8 +144,8 @@ def test_added_tokens_can_be_kept_out(
     case: tuple[list[AddedToken], str], nfc: bool, prefix: bool
 ) -> None:
     tokens, text = case
-    without = Preparer([], nfc, prefix).spans(text)
-    assert Preparer(tokens, nfc, prefix).spans(text, allow_added=False) == without
+    without = preparer_of([], nfc, prefix).spans(text)
+    assert preparer_of(tokens, nfc, prefix).spans(text, allow_added=False) == without
 
 
 @pytest.mark.parametrize("nfc", [False, True])
@@ -170,11 +176,11 @@ def test_edges(nfc: bool, prefix: bool) -> None:
 def test_a_text_that_stays_as_it_is_is_not_copied() -> None:
     # Ranges of single bytes are those of the caller's text; a text of our own has whole characters.
     token = AddedToken("<s>", 256)
-    ((_, _, ranges),) = Preparer([token], True, False).spans("é")
+    ((_, _, ranges),) = preparer_of([token], True, False).spans("é")
     assert ranges == [(0, 1), (1, 2)]
-    ((_, _, ranges),) = Preparer([token], True, False).spans("e\u0301")
+    ((_, _, ranges),) = preparer_of([token], True, False).spans("e\u0301")
     assert ranges == [(0, 1), (0, 1)]
-    spans = Preparer([token], False, True).spans(" é<s> é")
+    spans = preparer_of([token], False, True).spans(" é<s> é")
     assert [ranges for _, _, ranges in spans][2] == [(6, 7), (7, 8), (8, 9)]
 
 
@@ -204,7 +210,7 @@ def test_added_tokens_of_real_models(model_path: Callable[[str], Path], name: st
     ]
     for nfc, prefix in ((False, False), (True, False), (True, True)):
         tokenizer = oracle(tokens, nfc=nfc, prefix=prefix)
-        preparer = Preparer(tokens, nfc, prefix)
+        preparer = preparer_of(tokens, nfc, prefix)
         for _ in range(100):
             chosen = [token.content for token in random.choices(tokens, k=8)]
             text = "".join(random.choice(between) + content for content in chosen)

@@ -16,12 +16,12 @@ from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
 from tokcy.spec import read_tokenizer_json
 from tokcy.spec.model import (
-    NFC,
     AddedToken,
     BertProcessing,
     BpeModel,
     ByteLevel,
     Digits,
+    NormalForm,
     Other,
     Punctuation,
     RobertaProcessing,
@@ -166,9 +166,9 @@ def test_added_tokens_as_declared() -> None:
 @pytest.mark.parametrize(
     ("section", "value", "expected"),
     [
-        ("normalizer", {"type": "NFC", "extra": 1}, (NFC(),)),
+        ("normalizer", {"type": "NFC", "extra": 1}, (NormalForm("NFC"),)),
         ("normalizer", {"type": "Sequence", "normalizers": []}, ()),
-        ("normalizer", {"type": "Lowercase"}, (Other("Lowercase"),)),
+        ("normalizer", {"type": "Nmt"}, (Other("Nmt"),)),
         ("normalizer", {"normalizers": []}, (Other(None),)),
         ("pre_tokenizer", BYTE_LEVEL, (ByteLevel(False, True, True),)),
         ("pre_tokenizer", SPLIT, (Split("a+", True, "Removed", True),)),
@@ -190,13 +190,13 @@ def test_added_tokens_as_declared() -> None:
             {
                 "type": "Sequence",
                 "pretokenizers": [
-                    {"type": "Sequence", "pretokenizers": [SPLIT, {"type": "Whitespace"}]},
+                    {"type": "Sequence", "pretokenizers": [SPLIT, {"type": "UnicodeScripts"}]},
                     {**BYTE_LEVEL, "use_regex": False},
                 ],
             },
             (
                 Split("a+", True, "Removed", True),
-                Other("Whitespace"),
+                Other("UnicodeScripts"),
                 ByteLevel(False, True, False),
             ),
         ),

@@ -261,11 +261,11 @@ cdef bint within_word(const uint8_t* text, size_t begin, size_t first, size_t la
                                     word, n_word)
 
 
-cdef inline bint space_at(const uint8_t* text, size_t at) noexcept nogil:
+cdef bint space_at(const uint8_t* text, size_t at) noexcept nogil:
     return in_ranges(utf8_decode(text + at, utf8_width(text[at])), whitespace, n_whitespace)
 
 
-cdef inline bint space_before(const uint8_t* text, size_t at) noexcept nogil:
+cdef bint space_before(const uint8_t* text, size_t at) noexcept nogil:
     return space_at(text, utf8_before(text, at))
 
 

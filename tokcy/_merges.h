@@ -1,7 +1,8 @@
 /* The merges of a model as a table of pairs, and the merging of many short pieces side by side.
  *
  * While a piece is merged it is made of symbols: those below 256 are the bytes, the others are
- * what the merges make, in order of rank. So a rank is a symbol less 256. */
+ * what the merges make, in order of rank. So a rank is a symbol less 256. Where a model begins
+ * with characters, those of several bytes come first, as if merges made them that have no pair. */
 #ifndef TOKCY_MERGES_H
 #define TOKCY_MERGES_H
 
@@ -29,7 +30,8 @@ typedef struct {
     uint32_t *byte_pairs;       /* [65536] rank of the pair of bytes left << 8 | right */
     uint32_t *ids;              /* the id of each symbol */
     uint32_t *same;             /* the symbol by which each goes; NULL where that is itself */
-    uint32_t *atoms;            /* [65536] characters that may be symbols at once; or NULL */
+    uint32_t *atoms;            /* [n_atoms] characters that are symbols at once; 0 for others */
+    size_t n_atoms;
     const uint32_t *halves;     /* pairs of bytes that tokens join at the edge of a character */
     uint8_t has_byte[256];      /* the vocabulary does */
     int has_all_bytes;
@@ -96,19 +98,24 @@ static inline uint32_t tk_symbol_of_rank(const tk_merges *merges, uint32_t rank)
 
 /* ---------------------------------------------------------------- the first symbols */
 
-/* Bytes of the character of two or three that begins here; 0 if there is none. Of the ways to
+/* Bytes of the character of two to four that begins here; 0 if there is none. Of the ways to
  * write a code point only the shortest is a character, so that no two have one code point. */
 static inline size_t tk_character_width(const uint8_t *text, size_t size) {
-    if (size < 2 || text[0] < 0xC2 || text[0] >= 0xF0 || (text[1] & 0xC0) != 0x80) return 0;
+    if (size < 2 || text[0] < 0xC2 || text[0] >= 0xF5 || (text[1] & 0xC0) != 0x80) return 0;
     if (text[0] < 0xE0) return 2;
     if (text[0] == 0xE0 && text[1] < 0xA0) return 0;
-    return size >= 3 && (text[2] & 0xC0) == 0x80 ? 3 : 0;
+    if (size < 3 || (text[2] & 0xC0) != 0x80) return 0;
+    if (text[0] < 0xF0) return 3;
+    if (text[0] == 0xF0 && text[1] < 0x90) return 0;
+    return size >= 4 && (text[3] & 0xC0) == 0x80 ? 4 : 0;
 }
 
 static inline uint32_t tk_code_point(const uint8_t *text, size_t width) {
     uint32_t low = text[width - 1] & 0x3F;
     if (width == 2) return (uint32_t)(text[0] & 0x1F) << 6 | low;
-    return (uint32_t)(text[0] & 0x0F) << 12 | (uint32_t)(text[1] & 0x3F) << 6 | low;
+    if (width == 3) return (uint32_t)(text[0] & 0x0F) << 12 | (uint32_t)(text[1] & 0x3F) << 6 | low;
+    return (uint32_t)(text[0] & 0x07) << 18 | (uint32_t)(text[1] & 0x3F) << 12 |
+           (uint32_t)(text[2] & 0x3F) << 6 | low;
 }
 
 /* Whether a token may join a part of a character to what is beyond its edge at `at`. */
@@ -124,11 +131,12 @@ static inline int tk_is_joined(const tk_merges *merges, const uint8_t *piece, si
  * TK_NO_RANK stands for a byte that the vocabulary lacks: it is gone before merging (M5(c)). */
 static inline size_t tk_first_symbol(const tk_merges *merges, const uint8_t *piece, size_t size,
                                      size_t at, uint32_t *symbol) {
-    if (piece[at] >= 0xC2 && merges->atoms != NULL) {
+    if (piece[at] >= 0xC2) {
         size_t width = tk_character_width(piece + at, size - at);
-        if (width) {
-            *symbol = merges->atoms[tk_code_point(piece + at, width)];
-            if (*symbol != TK_NO_RANK && !tk_is_joined(merges, piece, size, at) &&
+        uint32_t code = width ? tk_code_point(piece + at, width) : 0;
+        if (width && code < merges->n_atoms) {
+            *symbol = merges->atoms[code];
+            if (*symbol && !tk_is_joined(merges, piece, size, at) &&
                 !tk_is_joined(merges, piece, size, at + width))
                 return width;
         }

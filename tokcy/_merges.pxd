@@ -22,6 +22,7 @@ cdef extern from "_merges.h" nogil:
         uint32_t* ids
         uint32_t* same
         uint32_t* atoms
+        size_t n_atoms
         const uint32_t* halves
         uint8_t has_byte[256]
         bint has_all_bytes
@@ -48,11 +49,15 @@ cdef class MergeTable:
     cdef CutFilter cut_filter
     cdef Merges merges
     cdef readonly size_t n_merges
+    cdef size_t first_made          # symbol: those below are bytes and characters
     cdef size_t n_symbols
     cdef uint32_t* symbols          # by id: the symbol of the token + 1, or why it has none
 
     cdef bint makes(self, uint32_t token) noexcept nogil
     cdef int _begin(self, size_t n_symbols) except -1
+    cdef size_t _count_characters(self) noexcept
+    cdef int _number_characters(self) except -1
+    cdef size_t _character_width(self, size_t entry) noexcept
     cdef int _index(self) except -1
     cdef int _take(self, dict tables) except -1
     cdef int _take_slots(self, const uint8_t[::1] slots, const uint32_t* lengths) except -1
@@ -70,6 +75,8 @@ cdef class MergeTable:
     cdef int64_t _keep_unsure(self, size_t begin, size_t end, uint32_t* made,
                               const uint32_t* lefts, const uint32_t* rights,
                               uint32_t* kept) noexcept nogil
+    cdef int64_t _find_pair_again(self, size_t begin, size_t end, const uint32_t* lefts,
+                                  const uint32_t* rights) noexcept nogil
     cdef bint _meet(self, uint32_t left, uint32_t right, const uint32_t* lefts,
                     const uint32_t* rights) noexcept nogil
     cdef int _find_atoms(self) except -1

@@ -24,7 +24,7 @@ from tokcy._cache cimport (
 )
 from tokcy._merges cimport MergeTable, length_of
 from tokcy._merging cimport merge_piece
-from tokcy._vocab cimport Vocabulary
+from tokcy._vocab cimport BYTES, Vocabulary
 
 cdef enum:
     # So that few entries have no room in their first line: with three to five slots for each seed
@@ -61,7 +61,7 @@ cdef class Seeds:
             raise MemoryError
         for entry in range(n):
             size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
-            self.is_plain[entry] = vocabulary.is_bytes[entry] and 0 < size <= LONG_BYTES
+            self.is_plain[entry] = vocabulary.kinds[entry] == BYTES and 0 < size <= LONG_BYTES
         self.odd = self._find_odd() if tables is None else bytes(tables["odd"])
         self._leave_out_odd()
 

@@ -19,10 +19,10 @@ from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
 from tokcy.lengths import Lengths
 from tokcy.offsets import SpaceTrimmer
-from tokcy.spec import AddedToken, NativePlan
+from tokcy.spec import AddedToken, NativePlan, normalizer_of
 from tokcy.threads import resolve_num_threads
 
-__all__ = ["NativeBackend", "native_backend"]
+__all__ = ["NativeBackend", "native_backend", "preparer_of"]
 
 
 def native_backend(plan: NativePlan, tables: dict[str, Any] | None = None) -> NativeBackend:
@@ -30,6 +30,18 @@ def native_backend(plan: NativePlan, tables: dict[str, Any] | None = None) -> Na
     if plan.truncation is None and plan.padding is None:
         return NativeBackend(plan, tables)
     return FittingBackend(plan, tables)
+
+
+def preparer_of(plan: NativePlan) -> Preparer:
+    """The compiled form of what the plan does to a text before it is split."""
+    text = plan.text
+    return Preparer(
+        plan.added_tokens,
+        normalizer_of(text.normalizer),
+        normalizer_of(text.span_normalizer),
+        text.prefix,
+        text.prefix_first,
+    )
 
 
 class NativeBackend:
@@ -54,8 +66,8 @@ class NativeBackend:
         vocabulary = plan.vocabulary
         post = plan.post_processor
         self._engine = Engine(
-            Preparer(plan.added_tokens, plan.nfc, plan.add_prefix_space),
-            PreTokenizer(plan.splits, fuse=tables is None),
+            preparer_of(plan),
+            PreTokenizer(plan.text.splits, fuse=tables is None),
             Bpe(vocabulary, plan.ignore_merges, tables),
             post.prefix_ids,
             post.suffix_ids,
@@ -66,6 +78,7 @@ class NativeBackend:
         self.added_tokens: tuple[AddedToken, ...] = plan.added_tokens
         self._added_ids = {token.content: token.id for token in plan.added_tokens}
         self._added_contents = {token.id: token.content for token in plan.added_tokens}
+        self._added_contents.update(plan.token_forms)
 
     def tables(self) -> dict[str, bytes]:
         """What was found out of the vocabulary's merges; see `Bpe.tables`."""
@@ -183,11 +196,12 @@ class NativeBackend:
 
     @cached_property
     def _decoder(self) -> ByteDecoder:
-        added = self.added_tokens
+        shown = self._added_contents
+        special = {token.content for token in self.added_tokens if token.special}
         return ByteDecoder(
             self._vocabulary,
-            {token.id: token_text_to_bytes(token.content) for token in added},
-            [token.id for token in added if token.special],
+            {token_id: token_text_to_bytes(text) for token_id, text in shown.items()},
+            [token_id for token_id, text in shown.items() if text in special],
         )
 
     @cached_property

@@ -11,7 +11,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from typing import Any
 
@@ -21,16 +21,28 @@ from tokcy._vocab import Vocabulary
 from tokcy.arrayfile import Arrays, pack, unpack
 from tokcy.errors import ModelFileError, TokcyError
 from tokcy.native import NativeBackend, native_backend
-from tokcy.pattern import fuse_splits
+from tokcy.pattern import SplitTables, fuse_splits
 from tokcy.pattern.saved import split_from_arrays, split_to_arrays
-from tokcy.spec import AddedToken, NativePlan, Padding, PostProcessor, Truncation
+from tokcy.spec import AddedToken, NativePlan, Padding, PostProcessor, TextPlan, Truncation
+from tokcy.spec.model import (
+    Lowercase,
+    NormalForm,
+    NormalizerStep,
+    Prepend,
+    Replace,
+    Strip,
+    StripAccents,
+)
 
 __all__ = ["REFERENCE", "load_backend", "pack_backend", "write_file"]
 
 REFERENCE = "tokenizers 0.23.3"
 """Whose character tables and rules a file has; another release of the reference may differ."""
 
-_ENTRIES = ("arena", "offsets", "is_bytes", "ids")
+_NORMALIZER_STEPS = {
+    step.__name__: step for step in (NormalForm, Lowercase, StripAccents, Strip, Prepend, Replace)
+}
+_ENTRIES = ("arena", "offsets", "kinds", "ids")
 
 
 def pack_backend(backend: NativeBackend, source: str) -> bytes:
@@ -40,7 +52,7 @@ def pack_backend(backend: NativeBackend, source: str) -> bytes:
     tables = {name: entries[name] for name in _ENTRIES} | backend.tables()
     arrays: Arrays = {name: np.frombuffer(table, np.uint8) for name, table in tables.items()}
     splits = []
-    for number, tables_of_split in enumerate(fuse_splits(plan.splits)):
+    for number, tables_of_split in enumerate(fuse_splits(plan.text.splits)):
         described, found = split_to_arrays(tables_of_split)
         splits.append(described)
         arrays |= {f"split{number}.{name}": array for name, array in found.items()}
@@ -48,13 +60,14 @@ def pack_backend(backend: NativeBackend, source: str) -> bytes:
         "tokcy": version("tokcy"),
         "reference": REFERENCE,
         "source": source,
+        "byte_fallback": plan.vocabulary.byte_fallback,
         "ignore_merges": plan.ignore_merges,
-        "nfc": plan.nfc,
-        "add_prefix_space": plan.add_prefix_space,
+        "text": _text_header(plan.text),
         "post_processor": asdict(plan.post_processor),
         "added_tokens": plan.added_tokens,
         "truncation": plan.truncation and asdict(plan.truncation),
         "padding": plan.padding and asdict(plan.padding),
+        "token_forms": plan.token_forms,
         "splits": splits,
     }
     return pack(header, arrays)
@@ -102,7 +115,15 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> NativePlan:
-    vocabulary = Vocabulary.from_tables(tables)
+    text = header["text"]
+    alphabet = {
+        "byte_level": text["byte_level"],
+        "folded": text["folded"],
+        "byte_fallback": header["byte_fallback"],
+    }
+    if not all(type(flag) is bool for flag in alphabet.values()):
+        raise ValueError("a flag is neither true nor false")
+    vocabulary = Vocabulary.from_tables(tables, **alphabet)
     added = tuple(_added_token(row) for row in header["added_tokens"])
     limit = max(vocabulary.max_id, vocabulary.n_entries + len(added))
     if not all(0 <= token.id <= limit for token in added):
@@ -116,19 +137,63 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
         split_from_arrays(described, _part(arrays, f"split{number}."))
         for number, described in enumerate(header["splits"])
     ]
-    flags = {name: header[name] for name in ("ignore_merges", "nfc", "add_prefix_space")}
-    for flag in (*flags.values(), post["trim_offsets"], post["add_prefix_space"]):
+    for flag in (header["ignore_merges"], post["trim_offsets"], post["add_prefix_space"]):
         if type(flag) is not bool:
             raise ValueError("a flag is neither true nor false")
     return NativePlan(
         vocabulary=vocabulary,
+        ignore_merges=header["ignore_merges"],
         added_tokens=added,
-        splits=tuple(splits),
+        token_forms=tuple(_token_form(row, added) for row in header["token_forms"]),
+        text=_text_plan(text, tuple(splits)),
         post_processor=PostProcessor(**post),
         truncation=_truncation(header["truncation"]),
         padding=_padding(header["padding"]),
-        **flags,
     )
+
+
+def _text_header(plan: TextPlan) -> dict[str, Any]:
+    """What of a plan is no array."""
+    return {
+        "normalizer": _steps_header(plan.normalizer),
+        "span_normalizer": _steps_header(plan.span_normalizer),
+        "prefix": plan.prefix,
+        "prefix_first": plan.prefix_first,
+        "byte_level": plan.byte_level,
+        "folded": plan.folded,
+    }
+
+
+def _steps_header(steps: tuple[NormalizerStep, ...]) -> list[dict[str, Any]]:
+    return [{"type": type(step).__name__, **asdict(step)} for step in steps]
+
+
+def _text_plan(values: Mapping[str, Any], splits: tuple[SplitTables, ...]) -> TextPlan:
+    steps = {
+        name: tuple(_step(dict(row)) for row in values[name])
+        for name in ("normalizer", "span_normalizer")
+    }
+    plan = TextPlan(**{**values, **steps}, splits=splits)
+    flags = (plan.prefix_first, plan.byte_level, plan.folded)
+    if type(plan.prefix) is not str or not all(type(flag) is bool for flag in flags):
+        raise ValueError("text: a prefix that is no string, or a flag neither true nor false")
+    return plan
+
+
+def _step(values: dict[str, Any]) -> NormalizerStep:
+    step = _NORMALIZER_STEPS[values.pop("type")](**values)
+    for field in fields(step):
+        wanted = bool if field.type == "bool" else str
+        if type(getattr(step, field.name)) is not wanted:
+            raise ValueError(f"text: {type(step).__name__}.{field.name} is no {wanted.__name__}")
+    return step
+
+
+def _token_form(row: Sequence[Any], added: tuple[AddedToken, ...]) -> tuple[int, str]:
+    token_id, form = row
+    if type(form) is not str or not form or token_id not in {token.id for token in added}:
+        raise ValueError("token_forms: no form, or of no added token")
+    return token_id, form
 
 
 def _part(arrays: Arrays, prefix: str) -> Arrays:

@@ -1,7 +1,9 @@
 """What a model file says, and whether this package can do it itself."""
 
 from .model import AddedToken, Padding, TokenizerSpec, Truncation
+from .normalizing import normalizer_of
 from .plan import NativePlan, PostProcessor, Unsupported, plan_native
+from .plan_text import TextPlan
 from .tokenizer_json import read_tokenizer_json
 
 __all__ = [
@@ -9,9 +11,11 @@ __all__ = [
     "NativePlan",
     "Padding",
     "PostProcessor",
+    "TextPlan",
     "TokenizerSpec",
     "Truncation",
     "Unsupported",
+    "normalizer_of",
     "plan_native",
     "read_tokenizer_json",
 ]

@@ -14,27 +14,40 @@ from tokcy.errors import ModelFileError
 
 from .fields import Node, shown
 from .model import (
-    NFC,
     Behavior,
+    BertPreTokenizer,
     BertProcessing,
     ByteLevel,
+    CharDelimiterSplit,
     DecoderStep,
     Digits,
+    FixedLength,
+    Lowercase,
+    Metaspace,
+    NormalForm,
     NormalizerStep,
     Other,
     PostProcessorStep,
+    Prepend,
+    PrependScheme,
     PreTokenizerStep,
     Punctuation,
+    Replace,
     RobertaProcessing,
     SpecialTokenPiece,
     Split,
+    Strip,
+    StripAccents,
     TemplateProcessing,
     TextPiece,
+    Whitespace,
+    WhitespaceSplit,
 )
 
 __all__ = ["read_decoder", "read_normalizer", "read_post_processor", "read_pre_tokenizer"]
 
 _BEHAVIORS: tuple[Behavior, ...] = get_args(Behavior)
+_PREPEND_SCHEMES: tuple[PrependScheme, ...] = get_args(PrependScheme)
 _MAX_NESTING = 32
 
 _Step = TypeVar("_Step")
@@ -95,19 +108,32 @@ def _read_byte_level(node: Node) -> ByteLevel:
     )
 
 
-def _read_split(node: Node) -> Split | Other:
-    pattern = node.child("pattern")
+def _read_replace(node: Node) -> Replace:
+    pattern, is_regex = _read_pattern(node.child("pattern"))
+    return Replace(pattern, is_regex, node.child("content").string())
+
+
+def _read_strip(node: Node) -> Strip:
+    return Strip(node.child("strip_left").boolean(), node.child("strip_right").boolean())
+
+
+def _read_pattern(pattern: Node) -> tuple[str, bool]:
+    """A pattern, and whether it is a regular expression."""
     if type(pattern.value) is not dict or list(pattern.value) not in (["Regex"], ["String"]):
         raise pattern.error(
             f'must be {{"Regex": …}} or {{"String": …}}, not {shown(pattern.value)}'
         )
     (form,) = pattern.value
-    text = pattern.child(form).string()
+    return pattern.child(form).string(), form == "Regex"
+
+
+def _read_split(node: Node) -> Split | Other:
+    text, is_regex = _read_pattern(node.child("pattern"))
     behavior = _read_behavior(node)
     invert = node.child("invert").boolean()
     if behavior is None:
         return Other("Split")
-    return Split(text, form == "Regex", behavior, invert)
+    return Split(text, is_regex, behavior, invert)
 
 
 def _read_behavior(node: Node) -> Behavior | None:
@@ -132,12 +158,60 @@ def _read_punctuation(node: Node) -> Punctuation | Other:
     return Other("Punctuation") if behavior is None else Punctuation(behavior)
 
 
-_NORMALIZERS: Mapping[str, Callable[[Node], NormalizerStep]] = {"NFC": lambda node: NFC()}
+def _read_metaspace(node: Node) -> Metaspace | Other:
+    """Members that are there, but not as files have them, are left to Hugging Face."""
+    replacement = node.child("replacement").string()
+    scheme = node.value.get("prepend_scheme", "always")
+    split = node.value.get("split")
+    prefixed = node.value.get("add_prefix_space")
+    known = scheme if scheme in _PREPEND_SCHEMES else None
+    if (
+        known is None
+        or len(replacement) != 1
+        or not isinstance(split, bool | None)
+        or not isinstance(prefixed, bool | None)
+        or not isinstance(node.value.get("str_rep", ""), str)
+    ):
+        return Other("Metaspace")
+    if prefixed is False and known != "never":
+        raise node.error("add_prefix_space does not match declared prepend_scheme")
+    return Metaspace(replacement, known, split is not False)
+
+
+def _read_char_delimiter(node: Node) -> CharDelimiterSplit | Other:
+    delimiter = node.value.get("delimiter")
+    if type(delimiter) is not str or len(delimiter) != 1:
+        return Other("CharDelimiterSplit")
+    return CharDelimiterSplit(delimiter)
+
+
+def _read_fixed_length(node: Node) -> FixedLength | Other:
+    length = node.value.get("length", 5)
+    return FixedLength(length) if type(length) is int and length > 0 else Other("FixedLength")
+
+
+_NORMALIZERS: Mapping[str, Callable[[Node], NormalizerStep]] = {
+    "NFC": lambda node: NormalForm("NFC"),
+    "NFD": lambda node: NormalForm("NFD"),
+    "NFKC": lambda node: NormalForm("NFKC"),
+    "NFKD": lambda node: NormalForm("NFKD"),
+    "Lowercase": lambda node: Lowercase(),
+    "Prepend": lambda node: Prepend(node.child("prepend").string()),
+    "Replace": _read_replace,
+    "Strip": _read_strip,
+    "StripAccents": lambda node: StripAccents(),
+}
 _PRE_TOKENIZERS: Mapping[str, Callable[[Node], PreTokenizerStep]] = {
+    "BertPreTokenizer": lambda node: BertPreTokenizer(),
     "ByteLevel": _read_byte_level,
+    "CharDelimiterSplit": _read_char_delimiter,
     "Digits": _read_digits,
+    "FixedLength": _read_fixed_length,
+    "Metaspace": _read_metaspace,
     "Punctuation": _read_punctuation,
     "Split": _read_split,
+    "Whitespace": lambda node: Whitespace(),
+    "WhitespaceSplit": lambda node: WhitespaceSplit(),
 }
 _DECODERS: Mapping[str, Callable[[Node], DecoderStep]] = {"ByteLevel": _read_byte_level}
 

@@ -13,29 +13,42 @@ from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
 
 __all__ = [
-    "NFC",
     "AddedToken",
     "Behavior",
+    "BertPreTokenizer",
     "BertProcessing",
     "BpeModel",
     "ByteLevel",
+    "CharDelimiterSplit",
     "DecoderStep",
     "Digits",
     "Direction",
+    "FixedLength",
+    "Form",
+    "Lowercase",
+    "Metaspace",
+    "NormalForm",
     "NormalizerStep",
     "Other",
     "Padding",
     "PostProcessorStep",
     "PreTokenizerStep",
+    "Prepend",
+    "PrependScheme",
     "Punctuation",
+    "Replace",
     "RobertaProcessing",
     "SpecialTokenPiece",
     "Split",
     "Strategy",
+    "Strip",
+    "StripAccents",
     "TemplateProcessing",
     "TextPiece",
     "TokenizerSpec",
     "Truncation",
+    "Whitespace",
+    "WhitespaceSplit",
 ]
 
 Behavior: TypeAlias = Literal[
@@ -43,6 +56,8 @@ Behavior: TypeAlias = Literal[
 ]
 Direction: TypeAlias = Literal["Left", "Right"]
 Strategy: TypeAlias = Literal["LongestFirst", "OnlyFirst", "OnlySecond"]
+Form: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
+PrependScheme: TypeAlias = Literal["always", "first", "never"]
 
 
 class AddedToken(NamedTuple):
@@ -104,8 +119,44 @@ class BpeModel:
 
 
 @dataclass(frozen=True, slots=True)
-class NFC:
-    """Normalizer: Unicode canonical composition, with Unicode 9.0 tables (rule N1)."""
+class NormalForm:
+    """Normalizer: one of Unicode's normalization forms, with Unicode 9.0 tables (rule N1)."""
+
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
+class Lowercase:
+    """Normalizer: the lower case of each character by itself (rule N2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripAccents:
+    """Normalizer: remove combining marks (rule N3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Normalizer: remove whitespace at the beginning, at the end or at both (rule N3)."""
+
+    left: bool
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepend:
+    """Normalizer: put ``content`` before a text that is not empty (rule N3)."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Normalizer and decoder: put ``content`` wherever ``pattern`` stands (rules N3, D5)."""
+
+    pattern: str
+    is_regex: bool
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +190,47 @@ class Punctuation:
     """Pre-tokenizer: cut at punctuation characters (rule P4)."""
 
     behavior: Behavior
+
+
+@dataclass(frozen=True, slots=True)
+class Metaspace:
+    """Pre-tokenizer: put ``replacement`` for each space, before the text too, and cut there (P3).
+
+    Decoder: put a space for ``replacement``, and nothing in the first token (rule D5).
+    """
+
+    replacement: str
+    prepend_scheme: PrependScheme
+    split: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Whitespace:
+    """Pre-tokenizer: words and runs of other characters, without the spaces between (rule P4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhitespaceSplit:
+    """Pre-tokenizer: what stands between spaces (rule P4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BertPreTokenizer:
+    """Pre-tokenizer: what stands between spaces, with punctuation cut out of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CharDelimiterSplit:
+    """Pre-tokenizer: what stands between two of the character ``delimiter``."""
+
+    delimiter: str
+
+
+@dataclass(frozen=True, slots=True)
+class FixedLength:
+    """Pre-tokenizer: pieces of ``length`` characters; what is left over is one too."""
+
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +308,22 @@ class Padding:
     direction: Direction = "Right"
 
 
-NormalizerStep: TypeAlias = NFC | Other
-PreTokenizerStep: TypeAlias = ByteLevel | Split | Digits | Punctuation | Other
+NormalizerStep: TypeAlias = (
+    NormalForm | Lowercase | StripAccents | Strip | Prepend | Replace | Other
+)
+PreTokenizerStep: TypeAlias = (
+    ByteLevel
+    | Split
+    | Digits
+    | Punctuation
+    | Metaspace
+    | Whitespace
+    | WhitespaceSplit
+    | BertPreTokenizer
+    | CharDelimiterSplit
+    | FixedLength
+    | Other
+)
 PostProcessorStep: TypeAlias = (
     ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Other
 )
