@@ -313,13 +313,13 @@ def test_panics_at_load_are_ours(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_tokenizer_says_why(caplog: pytest.LogCaptureFixture) -> None:
-    content = small_model(decoder={"type": "Fuse"})
+    content = small_model(decoder={"type": "WordPiece", "prefix": "##", "cleanup": True})
     with caplog.at_level(logging.WARNING, logger="tokcy"):
         tok = tokcy.Tokenizer.from_json(json.dumps(content))
     assert tok.backend == "huggingface"
-    assert tok.fallback_reason == "decoder Fuse is not supported natively"
+    assert tok.fallback_reason == "decoder WordPiece is not supported natively"
     (record,) = caplog.records
-    assert "decoder Fuse is not supported natively" in record.getMessage()
+    assert "decoder WordPiece is not supported natively" in record.getMessage()
 
 
 @pytest.mark.parametrize(

@@ -18,15 +18,21 @@ from tokcy.spec import read_tokenizer_json
 from tokcy.spec.model import (
     AddedToken,
     BertProcessing,
+    BpeDecoder,
     BpeModel,
+    ByteFallback,
     ByteLevel,
     Digits,
+    Fuse,
+    Metaspace,
     NormalForm,
     Other,
     Punctuation,
+    Replace,
     RobertaProcessing,
     SpecialTokenPiece,
     Split,
+    StripDecoder,
     TemplateProcessing,
     TextPiece,
 )
@@ -36,6 +42,10 @@ BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": Tr
 SPLIT = {"type": "Split", "pattern": {"Regex": "a+"}, "behavior": "Removed", "invert": True}
 BERT = {"type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}
 ROBERTA = {**BERT, "type": "RobertaProcessing", "trim_offsets": True, "add_prefix_space": False}
+CTC = {"pad_token": "", "word_delimiter_token": "|", "cleanup": True}
+STRIP = {"type": "Strip", "content": "é", "start": 1, "stop": 0}
+REPLACE = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+METASPACE = {"type": "Metaspace", "replacement": "▁"}
 TEXT_A = {"Sequence": {"id": "A", "type_id": 0}}
 TEXT_B = {"Sequence": {"id": "B", "type_id": 1}}
 START = {"SpecialToken": {"id": "<s>", "type_id": 0}}
@@ -231,7 +241,31 @@ def test_added_tokens_as_declared() -> None:
         ),
         ("decoder", None, None),
         ("decoder", BYTE_LEVEL, (ByteLevel(False, True, True),)),
-        ("decoder", {"type": "Sequence", "decoders": [{"type": "Fuse"}]}, (Other("Fuse"),)),
+        ("decoder", {**BYTE_LEVEL, "suffix": "x"}, (ByteLevel(False, True, True),)),
+        (
+            "decoder",
+            {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteFallback", "x": 1}]},
+            (Fuse(), ByteFallback()),
+        ),
+        ("decoder", {"type": "CTC", **CTC}, (Other("CTC"),)),
+        ("decoder", {**STRIP, "start": 2**64 - 1}, (StripDecoder("é", 2**64 - 1, 0),)),
+        ("decoder", REPLACE, (Replace("▁", False, " "),)),
+        ("decoder", {**REPLACE, "pattern": {"Regex": "a"}}, (Replace("a", True, " "),)),
+        ("decoder", METASPACE, (Metaspace("▁", "always", True),)),
+        (
+            "decoder",
+            {**METASPACE, "add_prefix_space": True, "prepend_scheme": "first", "split": False},
+            (Metaspace("▁", "first", False),),
+        ),
+        (
+            "decoder",
+            {**METASPACE, "add_prefix_space": False, "prepend_scheme": "never", "split": None},
+            (Metaspace("▁", "never", True),),
+        ),
+        ("decoder", {**METASPACE, "prepend_scheme": {"never": None}}, (Other("Metaspace"),)),
+        ("decoder", {"type": "BPEDecoder", "suffix": "</w>"}, (BpeDecoder("</w>"),)),
+        ("decoder", {"type": "Foo", "suffix": "</w>"}, (Other("Foo"),)),
+        ("decoder", {"type": {"Fuse": None}}, (Other(None),)),
     ],
 )
 def test_components(section: str, value: Any, expected: Any) -> None:
@@ -508,11 +542,42 @@ BEHAVIORS = "Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous"
             ".add_prefix_space",
             "must be true or false, not an integer: 0",
         ),
+        ("decoder", {**BYTE_LEVEL, "use_regex": 0, "suffix": ""}, ".use_regex", "must be true or"),
+        ("decoder", {**STRIP, "content": "e\u0301"}, ".content", "must be one character"),
+        ("decoder", {**STRIP, "start": -1}, ".start", "must be an integer from 0 to 1844"),
+        ("decoder", {**STRIP, "stop": 2**64}, ".stop", "must be an integer from 0 to 1844"),
+        ("decoder", {**STRIP, "stop": 1.0}, ".stop", "must be an integer from 0 to 1844"),
+        ("decoder", without(STRIP, "stop"), "", "'stop' is missing"),
+        ("decoder", {**REPLACE, "pattern": "a"}, ".pattern", 'must be {"Regex": …} or {"String"'),
+        ("decoder", {**REPLACE, "content": None}, ".content", "must be a string, not null"),
+        ("decoder", {**METASPACE, "replacement": ""}, ".replacement", "must be one character"),
+        ("decoder", {**METASPACE, "split": 1}, ".split", "must be true or false"),
+        ("decoder", {**METASPACE, "str_rep": 1}, ".str_rep", "must be a string"),
+        (
+            "decoder",
+            {**METASPACE, "prepend_scheme": "Always"},
+            ".prepend_scheme",
+            'must be one of always, first, never, not "Always"',
+        ),
+        (
+            "decoder",
+            {**METASPACE, "add_prefix_space": False},
+            ".add_prefix_space",
+            "does not match prepend_scheme 'always'",
+        ),
+        ("decoder", {"type": "BPEDecoder"}, "", "'suffix' is missing"),
+        (
+            "decoder",
+            {"type": "Sequence", "decoders": [{"type": "Fuse"}, {**STRIP, "start": None}]},
+            ".decoders[1].start",
+            "must be an integer from 0 to 1844",
+        ),
     ],
 )
 def test_refused_components(section: str, value: Any, field: str, reason: str) -> None:
     error = refused(file_with(**{section: value}))
-    assert (error.field, error.reason) == (section + field, reason)
+    assert error.field == section + field
+    assert error.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(

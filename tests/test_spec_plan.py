@@ -49,11 +49,17 @@ TEMPLATE = {
 }
 BERT = {"type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}
 ROBERTA = {**BERT, "trim_offsets": True, "add_prefix_space": True}
+STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+FUSE = {"type": "Fuse"}
 INCOMPLETE = {"vocab": {"a": 0, "b": 1}, "merges": []}
 
 
 def in_sequence(kind: str, *steps: Any) -> dict[str, Any]:
     return {"type": "Sequence", kind: list(steps)}
+
+
+def replacing(pattern: Any, content: str = "") -> dict[str, Any]:
+    return {"type": "Replace", "pattern": pattern, "content": content}
 
 
 def planned(content: Any) -> NativePlan | Unsupported:
@@ -264,7 +270,9 @@ def test_split_behaviors() -> None:
     digits = {"type": "Digits", "individual_digits": False}
     one_by_one = {"type": "Digits", "individual_digits": True}
     steps = in_sequence("pretokenizers", split, punctuation, digits, one_by_one, BYTE_LEVEL)
-    assert [(stage.behavior, stage.invert) for stage in native(pre_tokenizer=steps).text.splits] == [
+    assert [
+        (stage.behavior, stage.invert) for stage in native(pre_tokenizer=steps).text.splits
+    ] == [
         ("MergedWithNext", True),
         ("Removed", False),
         ("Contiguous", False),
@@ -380,13 +388,26 @@ def test_post_processor_that_fits_no_form() -> None:
 @pytest.mark.parametrize(
     ("decoder", "expected"),
     [
-        (None, "the decoder must be ByteLevel, and the file has none"),
         ({"type": "WordPiece"}, "decoder WordPiece is not supported natively"),
         (
             in_sequence("decoders", BYTE_LEVEL, BYTE_LEVEL),
-            "the decoder must be ByteLevel, and the file has 2 decoders",
+            "decoder ByteLevel after ByteLevel or Fuse is not supported natively",
         ),
-        (in_sequence("decoders"), "the decoder must be ByteLevel, and the file has 0 decoders"),
+        (
+            in_sequence("decoders", FUSE, {"type": "ByteFallback"}),
+            "decoder ByteFallback after ByteFallback, ByteLevel or Fuse is not supported natively",
+        ),
+        ({**STRIP, "stop": 1}, "decoder Strip with a stop other than 0 is not supported natively"),
+        (replacing({"Regex": "a"}), "decoder Replace with a regex is not supported natively"),
+        (replacing({"String": ""}), "decoder Replace of an empty text is not supported natively"),
+        (
+            in_sequence("decoders", *[replacing({"String": "a"}, "aaa")] * 2),
+            "decoder whose steps make a text 9 times as long is not supported natively",
+        ),
+        (
+            {"type": "BPEDecoder", "suffix": ""},
+            "decoder BPEDecoder of an empty text is not supported natively",
+        ),
     ],
 )
 def test_unsupported_decoders(decoder: Any, expected: str) -> None:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokcy._bpe import Bpe
-from tokcy._decode import ByteDecoder
+from tokcy._decode import Decoder
 from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
-from tokcy._vocab import token_text_to_bytes
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
 from tokcy.lengths import Lengths
@@ -195,13 +194,14 @@ class NativeBackend:
         return np.array(ids, dtype=np.uint32)
 
     @cached_property
-    def _decoder(self) -> ByteDecoder:
+    def _decoder(self) -> Decoder:
         shown = self._added_contents
         special = {token.content for token in self.added_tokens if token.special}
-        return ByteDecoder(
+        return Decoder(
             self._vocabulary,
-            {token_id: token_text_to_bytes(text) for token_id, text in shown.items()},
+            shown,
             [token_id for token_id, text in shown.items() if text in special],
+            self.plan.decoder,
         )
 
     @cached_property

@@ -23,7 +23,15 @@ from tokcy.errors import ModelFileError, TokcyError
 from tokcy.native import NativeBackend, native_backend
 from tokcy.pattern import SplitTables, fuse_splits
 from tokcy.pattern.saved import split_from_arrays, split_to_arrays
-from tokcy.spec import AddedToken, NativePlan, Padding, PostProcessor, TextPlan, Truncation
+from tokcy.spec import (
+    AddedToken,
+    DecoderPlan,
+    NativePlan,
+    Padding,
+    PostProcessor,
+    TextPlan,
+    Truncation,
+)
 from tokcy.spec.model import (
     Lowercase,
     NormalForm,
@@ -64,9 +72,10 @@ def pack_backend(backend: NativeBackend, source: str) -> bytes:
         "ignore_merges": plan.ignore_merges,
         "text": _text_header(plan.text),
         "post_processor": asdict(plan.post_processor),
-        "added_tokens": plan.added_tokens,
+        "decoder": plan.decoder.to_json(),
         "truncation": plan.truncation and asdict(plan.truncation),
         "padding": plan.padding and asdict(plan.padding),
+        "added_tokens": plan.added_tokens,
         "token_forms": plan.token_forms,
         "splits": splits,
     }
@@ -147,6 +156,7 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
         token_forms=tuple(_token_form(row, added) for row in header["token_forms"]),
         text=_text_plan(text, tuple(splits)),
         post_processor=PostProcessor(**post),
+        decoder=DecoderPlan.from_json(header["decoder"]),
         truncation=_truncation(header["truncation"]),
         padding=_padding(header["padding"]),
     )

@@ -1,4 +1,4 @@
-"""Readers for normalizer, pre-tokenizer, post-processor and decoder sections.
+"""Readers for normalizer, pre-tokenizer and post-processor sections.
 
 What is certainly an error for Hugging Face is an error here.  Whatever this module does not know,
 or has seen in a form that serde may or may not accept, becomes :class:`Other`, so that the
@@ -19,7 +19,6 @@ from .model import (
     BertProcessing,
     ByteLevel,
     CharDelimiterSplit,
-    DecoderStep,
     Digits,
     FixedLength,
     Lowercase,
@@ -44,7 +43,15 @@ from .model import (
     WhitespaceSplit,
 )
 
-__all__ = ["read_decoder", "read_normalizer", "read_post_processor", "read_pre_tokenizer"]
+__all__ = [
+    "read_byte_level",
+    "read_metaspace",
+    "read_normalizer",
+    "read_post_processor",
+    "read_pre_tokenizer",
+    "read_replace",
+    "read_steps",
+]
 
 _BEHAVIORS: tuple[Behavior, ...] = get_args(Behavior)
 _PREPEND_SCHEMES: tuple[PrependScheme, ...] = get_args(PrependScheme)
@@ -57,21 +64,14 @@ def read_normalizer(node: Node) -> tuple[NormalizerStep, ...]:
     """The steps of ``normalizer``; ``()`` for null."""
     if node.value is None:
         return ()
-    return _read_steps(node, "normalizers", _NORMALIZERS)
+    return read_steps(node, "normalizers", _NORMALIZERS)
 
 
 def read_pre_tokenizer(node: Node) -> tuple[PreTokenizerStep, ...]:
     """The steps of ``pre_tokenizer``; ``()`` for null."""
     if node.value is None:
         return ()
-    return _read_steps(node, "pretokenizers", _PRE_TOKENIZERS)
-
-
-def read_decoder(node: Node) -> tuple[DecoderStep, ...] | None:
-    """The steps of ``decoder``; ``None`` for null."""
-    if node.value is None:
-        return None
-    return _read_steps(node, "decoders", _DECODERS)
+    return read_steps(node, "pretokenizers", _PRE_TOKENIZERS)
 
 
 def read_post_processor(node: Node) -> tuple[PostProcessorStep, ...]:
@@ -81,15 +81,21 @@ def read_post_processor(node: Node) -> tuple[PostProcessorStep, ...]:
     return _read_post_steps(node)
 
 
-def _read_steps(
+def read_steps(
     node: Node, list_name: str, readers: Mapping[str, Callable[[Node], _Step]], depth: int = 0
 ) -> tuple[_Step | Other, ...]:
+    """The steps of a section, those of a ``Sequence`` one after another.
+
+    Args:
+        list_name: the member of a ``Sequence`` that holds its steps.
+        readers: by ``type``.
+    """
     kind = _kind(node)
     if kind == "Sequence" and depth < _MAX_NESTING:
         return tuple(
             step
             for item in node.child(list_name).items()
-            for step in _read_steps(item, list_name, readers, depth + 1)
+            for step in read_steps(item, list_name, readers, depth + 1)
         )
     reader = readers.get(kind) if kind is not None else None
     return (Other(kind),) if reader is None else (reader(node),)
@@ -100,7 +106,7 @@ def _kind(node: Node) -> str | None:
     return kind if type(kind) is str else None
 
 
-def _read_byte_level(node: Node) -> ByteLevel:
+def read_byte_level(node: Node) -> ByteLevel:
     return ByteLevel(
         add_prefix_space=node.child("add_prefix_space").boolean(),
         trim_offsets=node.child("trim_offsets").boolean(),
@@ -108,7 +114,7 @@ def _read_byte_level(node: Node) -> ByteLevel:
     )
 
 
-def _read_replace(node: Node) -> Replace:
+def read_replace(node: Node) -> Replace:
     pattern, is_regex = _read_pattern(node.child("pattern"))
     return Replace(pattern, is_regex, node.child("content").string())
 
@@ -158,24 +164,27 @@ def _read_punctuation(node: Node) -> Punctuation | Other:
     return Other("Punctuation") if behavior is None else Punctuation(behavior)
 
 
-def _read_metaspace(node: Node) -> Metaspace | Other:
-    """Members that are there, but not as files have them, are left to Hugging Face."""
-    replacement = node.child("replacement").string()
-    scheme = node.value.get("prepend_scheme", "always")
-    split = node.value.get("split")
-    prefixed = node.value.get("add_prefix_space")
-    known = scheme if scheme in _PREPEND_SCHEMES else None
-    if (
-        known is None
-        or len(replacement) != 1
-        or not isinstance(split, bool | None)
-        or not isinstance(prefixed, bool | None)
-        or not isinstance(node.value.get("str_rep", ""), str)
-    ):
-        return Other("Metaspace")
-    if prefixed is False and known != "never":
-        raise node.error("add_prefix_space does not match declared prepend_scheme")
-    return Metaspace(replacement, known, split is not False)
+def read_metaspace(node: Node) -> Metaspace | Other:
+    replacement = node.child("replacement").character()
+    scheme: PrependScheme = "always"
+    if "prepend_scheme" in node.value:
+        field = node.child("prepend_scheme")
+        if type(field.value) is dict:  # serde's other spelling of a variant
+            return Other("Metaspace")
+        if field.value not in _PREPEND_SCHEMES:
+            raise field.error(
+                f"must be one of {', '.join(_PREPEND_SCHEMES)}, not {shown(field.value)}"
+            )
+        scheme = field.value
+    if _optional_boolean(node, "add_prefix_space") is False and scheme != "never":
+        raise node.child("add_prefix_space").error(f"does not match prepend_scheme {scheme!r}")
+    if node.value.get("str_rep") is not None:
+        node.child("str_rep").string()
+    return Metaspace(replacement, scheme, _optional_boolean(node, "split") is not False)
+
+
+def _optional_boolean(node: Node, name: str) -> bool | None:
+    return None if node.value.get(name) is None else node.child(name).boolean()
 
 
 def _read_char_delimiter(node: Node) -> CharDelimiterSplit | Other:
@@ -197,23 +206,22 @@ _NORMALIZERS: Mapping[str, Callable[[Node], NormalizerStep]] = {
     "NFKD": lambda node: NormalForm("NFKD"),
     "Lowercase": lambda node: Lowercase(),
     "Prepend": lambda node: Prepend(node.child("prepend").string()),
-    "Replace": _read_replace,
+    "Replace": read_replace,
     "Strip": _read_strip,
     "StripAccents": lambda node: StripAccents(),
 }
 _PRE_TOKENIZERS: Mapping[str, Callable[[Node], PreTokenizerStep]] = {
     "BertPreTokenizer": lambda node: BertPreTokenizer(),
-    "ByteLevel": _read_byte_level,
+    "ByteLevel": read_byte_level,
     "CharDelimiterSplit": _read_char_delimiter,
     "Digits": _read_digits,
     "FixedLength": _read_fixed_length,
-    "Metaspace": _read_metaspace,
+    "Metaspace": read_metaspace,
     "Punctuation": _read_punctuation,
     "Split": _read_split,
     "Whitespace": lambda node: Whitespace(),
     "WhitespaceSplit": lambda node: WhitespaceSplit(),
 }
-_DECODERS: Mapping[str, Callable[[Node], DecoderStep]] = {"ByteLevel": _read_byte_level}
 
 
 def _read_post_steps(node: Node, depth: int = 0) -> tuple[PostProcessorStep, ...]:
@@ -320,6 +328,6 @@ def _read_template_pieces(
 _POST_PROCESSORS: Mapping[str, Callable[[Node], PostProcessorStep]] = {
     "RobertaProcessing": _read_roberta,
     "BertProcessing": _read_bert,
-    "ByteLevel": _read_byte_level,
+    "ByteLevel": read_byte_level,
     "TemplateProcessing": _read_template,
 }

@@ -11,7 +11,6 @@ from tokcy.errors import ModelFileError
 __all__ = ["U32_MAX", "Node", "shown"]
 
 U32_MAX = 2**32 - 1
-_U64_MAX = 2**64 - 1
 _SHOWN_LENGTH = 60
 _KINDS: dict[type, str] = {
     type(None): "null",
@@ -88,7 +87,13 @@ class Node:
             raise self.type_error("an integer from 0 to 4294967295")
         return self.value
 
-    def u64(self) -> int:
-        if type(self.value) is not int or not 0 <= self.value <= _U64_MAX:
+    def usize(self) -> int:
+        if type(self.value) is not int or not 0 <= self.value < 2**64:
             raise self.type_error("an integer from 0 to 18446744073709551615")
         return self.value
+
+    def character(self) -> str:
+        text = self.string()
+        if len(text) != 1:
+            raise self.type_error("one character")
+        return text

@@ -25,9 +25,9 @@ def read_truncation(node: Node) -> Truncation | Other | None:
     direction: Direction | None = "Right"
     if "direction" in node.value:
         direction = _read_name(node.child("direction"), _DIRECTIONS)
-    max_length = node.child("max_length").u64()
+    max_length = node.child("max_length").usize()
     strategy = _read_name(node.child("strategy"), _STRATEGIES)
-    stride = node.child("stride").u64()
+    stride = node.child("stride").usize()
     if direction is None or strategy is None:
         return Other("with an object for a name")
     return Truncation(max_length, strategy, stride, direction)
@@ -43,7 +43,7 @@ def read_padding(node: Node) -> Padding | Other | None:
     strategy: Any = node.child("strategy")
     length = None
     if type(strategy.value) is dict and list(strategy.value) == ["Fixed"]:
-        length = strategy.child("Fixed").u64()
+        length = strategy.child("Fixed").usize()
     elif strategy.value not in ("BatchLongest", {"BatchLongest": None}):
         raise strategy.error(
             f'must be "BatchLongest" or {{"Fixed": …}}, not {shown(strategy.value)}'
@@ -51,7 +51,7 @@ def read_padding(node: Node) -> Padding | Other | None:
     direction = _read_name(node.child("direction"), _DIRECTIONS)
     multiple = None
     if node.value.get("pad_to_multiple_of") is not None:
-        multiple = node.child("pad_to_multiple_of").u64()
+        multiple = node.child("pad_to_multiple_of").usize()
     pad_id = node.child("pad_id").u32()
     node.child("pad_type_id").u32()
     node.child("pad_token").string()

@@ -17,7 +17,9 @@ __all__ = [
     "Behavior",
     "BertPreTokenizer",
     "BertProcessing",
+    "BpeDecoder",
     "BpeModel",
+    "ByteFallback",
     "ByteLevel",
     "CharDelimiterSplit",
     "DecoderStep",
@@ -25,6 +27,7 @@ __all__ = [
     "Direction",
     "FixedLength",
     "Form",
+    "Fuse",
     "Lowercase",
     "Metaspace",
     "NormalForm",
@@ -43,6 +46,7 @@ __all__ = [
     "Strategy",
     "Strip",
     "StripAccents",
+    "StripDecoder",
     "TemplateProcessing",
     "TextPiece",
     "TokenizerSpec",
@@ -308,6 +312,32 @@ class Padding:
     direction: Direction = "Right"
 
 
+@dataclass(frozen=True, slots=True)
+class ByteFallback:
+    """Decoder: make text of tokens that stand for single bytes, such as ``<0x0A>`` (rule D4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse:
+    """Decoder: join what there is so far to one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripDecoder:
+    """Decoder: take ``content`` away at the ends, so many times at most (rule D5)."""
+
+    content: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class BpeDecoder:
+    """Decoder: put a space for ``suffix``, and nothing in the last token (rule D5)."""
+
+    suffix: str
+
+
 NormalizerStep: TypeAlias = (
     NormalForm | Lowercase | StripAccents | Strip | Prepend | Replace | Other
 )
@@ -327,7 +357,9 @@ PreTokenizerStep: TypeAlias = (
 PostProcessorStep: TypeAlias = (
     ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Other
 )
-DecoderStep: TypeAlias = ByteLevel | Other
+DecoderStep: TypeAlias = (
+    ByteLevel | Replace | Metaspace | ByteFallback | Fuse | StripDecoder | BpeDecoder | Other
+)
 
 
 @dataclass(frozen=True, slots=True)

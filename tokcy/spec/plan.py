@@ -28,6 +28,7 @@ from .model import (
     Truncation,
 )
 from .normalizing import normalizer_of
+from .plan_decode import DecoderPlan, UnplannableDecoderError, plan_decoder
 from .plan_model import UnplannableModelError, plan_borders, plan_vocabulary
 from .plan_text import TextPlan, UnplannableTextError, plan_text
 
@@ -76,6 +77,7 @@ class NativePlan:
             where that is not their content.
         text: the way of a text up to the model.
         post_processor: what is done to a single text's ids and offsets.
+        decoder: how ids become text.
         truncation, padding: what is done to their number.
     """
 
@@ -85,6 +87,7 @@ class NativePlan:
     token_forms: tuple[tuple[int, str], ...]
     text: TextPlan
     post_processor: PostProcessor
+    decoder: DecoderPlan
     truncation: Truncation | None = None
     padding: Padding | None = None
 
@@ -113,11 +116,9 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
     if isinstance(model, Other):
         raise _other("model", model)
     text = _plan_text(spec)
-    if not text.byte_level:
-        raise _Unplannable("no ByteLevel pre-tokenizer is not supported natively")
     vocabulary = _plan_vocabulary(model, text)
     post_processor = _plan_post_processor(spec.post_processor)
-    _check_decoder(spec.decoder)
+    decoder = _plan_decoder(spec.decoder)
     if isinstance(spec.truncation, Other):
         raise _other("truncation", spec.truncation)
     if isinstance(spec.padding, Other):
@@ -134,6 +135,7 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
         token_forms=token_forms,
         text=replace(text, splits=splits),
         post_processor=post_processor,
+        decoder=decoder,
         truncation=spec.truncation,
         padding=spec.padding,
     )
@@ -144,13 +146,14 @@ def _other(section: str, step: Other) -> _Unplannable:
     return _Unplannable(f"{named} is not supported natively", step.problem)
 
 
-def _check_decoder(decoder: tuple[DecoderStep, ...] | None) -> None:
+def _plan_decoder(decoder: tuple[DecoderStep, ...] | None) -> DecoderPlan:
     for step in decoder or ():
         if isinstance(step, Other):
             raise _other("decoder", step)
-    if decoder is None or len(decoder) != 1:
-        found = "none" if decoder is None else f"{len(decoder)} decoders"
-        raise _Unplannable(f"the decoder must be ByteLevel, and the file has {found}")
+    try:
+        return plan_decoder(decoder)
+    except UnplannableDecoderError as refusal:
+        raise _Unplannable(f"decoder {refusal} is not supported natively") from refusal
 
 
 def _plan_text(spec: TokenizerSpec) -> TextPlan:

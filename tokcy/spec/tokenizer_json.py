@@ -17,12 +17,8 @@ from tokcy._vocab import Vocabulary
 from tokcy.collector import collector_paused
 from tokcy.errors import ModelFileError
 
-from .components import (
-    read_decoder,
-    read_normalizer,
-    read_post_processor,
-    read_pre_tokenizer,
-)
+from .components import read_normalizer, read_post_processor, read_pre_tokenizer
+from .decoders import read_decoder
 from .fields import U32_MAX, Node, shown
 from .lengths import read_padding, read_truncation
 from .model import AddedToken, BpeModel, Other, TokenizerSpec
