@@ -238,7 +238,10 @@ def _saved(tok: tokcy.Tokenizer, texts: list[str]) -> str:
         data = pack_backend(backend, "fuzz")
     except TokcyError:  # it says that there is none
         return ""
-    again = load_backend(data, "fuzz")
+    try:
+        again = load_backend(data, "fuzz")
+    except TokcyError as error:
+        return f"saved form: {error}"
     for text in texts[:10]:
         ids = tok.encode(text)
         if not np.array_equal(again.encode(text, True, True, None), ids):
