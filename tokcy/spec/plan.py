@@ -191,8 +191,9 @@ def _plan_added_tokens(
         token_id = before.id if before else vocabulary.token_to_id(content)
         if token_id is None:
             token_id, next_id = next_id, next_id + 1
-        if before and before.special and not token.special:
-            raise _Unplannable(f"added token {content!r} is listed again as no control token")
+        # Of equal tokens the last counts, but Hugging Face keeps traces of these two flags.
+        if before and (before.special > token.special or before.normalized > token.normalized):
+            raise _Unplannable(f"added token {content!r} is listed again with fewer flags")
         added[content] = token if token.id == token_id else token._replace(id=token_id)
     if len({token.id for token in added.values()}) < len(added):
         raise _Unplannable("two added tokens with one id are not supported natively")
