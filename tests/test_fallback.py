@@ -25,7 +25,6 @@ from tokcy.spec import AddedToken
 
 FALLBACK_MODELS = [
     "bert_minilm",
-    "claude_old",
     "clip",
     "gemma3",
     "llama2_kit",

@@ -1,125 +1,136 @@
-"""NFC is that of ``tokenizers``, which is Unicode 9's (rule N1)."""
+"""Normalizer steps, alone and one after another, do what those of ``tokenizers`` do (N1 to N5)."""
 
 from __future__ import annotations
 
-import json
-import random
 import time
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import normalizers
+from synthetic import BYTES
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from tokcy import unicode as ucd
-from tokcy._nfc import is_settled, nfc, nfc_ranges
+from tokcy.spec import normalizer_of
+from tokcy.spec.model import (
+    Lowercase,
+    NormalForm,
+    NormalizerStep,
+    Prepend,
+    Replace,
+    Strip,
+    StripAccents,
+)
 
-ORACLE = normalizers.NFC()
+VOCAB = {character: byte for byte, character in enumerate(BYTES)}
 SCALARS = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
-
-
-def _interesting() -> list[str]:
-    """Characters that move, decompose or combine, without most of Hangul."""
-    tables = ucd.canonical_tables()
-    codes = {*tables.combining_classes[:, 0].tolist(), *tables.compositions.ravel().tolist()}
-    jamo = range(0x10FE, 0x1204)
-    return [chr(c) for c in sorted({*codes, *tables.decompositions, *jamo, 0xABFF, 0xAC00, 0xAC01})]
-
-
-INTERESTING = _interesting()
-# Few enough that stretches of them meet in every way.
-CROWDED = [*"aeA", *map(chr, (0x301, 0x302, 0x323, 0x334, 0x31B, 0x344, 0x345, 0xE9, 0x1EB9))]
-CROWDED += [*map(chr, (0x1EC7, 0x212B, 0xF71, 0xF72, 0xF73, 0x9C7, 0x9BE, 0xCC6, 0xCC2, 0xCD5))]
-CROWDED += [*map(chr, (0x1100, 0x1161, 0x11A7, 0x11A8, 0xAC00, 0xAC01, 0x928, 0x93C))]
+SPACES = "\t \x85\xa0\u2003\u3000\u200b"
+LETTERS = [*"aAbBss ▁ééİΣςßẞﬁ①ｶﾞÅᏸ", "e\u0301", "\u0301", "\u0323", "\u0345", "\u1100", "\u1161"]
+LETTERS += [*SPACES, "ab", "  ", "\ud55c", "\u1e9b", "\u0344", "\U0001e900", "\U0001f600", "\0"]
 
 texts = st.one_of(
     st.text(max_size=20),
-    st.text(st.sampled_from(INTERESTING), max_size=12),
-    st.text(st.sampled_from(CROWDED), max_size=10),
-    st.lists(st.one_of(st.text(max_size=3), st.sampled_from(CROWDED)), max_size=12).map("".join),
+    st.lists(st.sampled_from(LETTERS), max_size=12).map("".join),
+    st.lists(st.one_of(st.text(max_size=3), st.sampled_from(LETTERS)), max_size=12).map("".join),
+)
+contents = st.one_of(
+    st.sampled_from(["", " ", "▁", "é", "xy", "e\u0301", "\u0301"]), st.text(max_size=3)
+)
+literals = st.one_of(st.sampled_from(LETTERS), st.text(min_size=1, max_size=3))
+REGEXES = [r"\s+", r"a+b?", r"[ea]", r"\p{Lu}", r"(?i:ab|s)", r" (?! )", r"[^\p{L}\s]+", r"\u0301"]
+steps = st.one_of(
+    st.builds(NormalForm, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"])),
+    st.just(Lowercase()),
+    st.just(StripAccents()),
+    st.builds(Strip, st.booleans(), st.booleans()),
+    st.builds(Prepend, contents.filter(bool)),
+    st.builds(Replace, literals, st.just(False), contents),
+    st.builds(Replace, st.sampled_from(REGEXES), st.just(True), contents),
 )
 
 
-def check(text: str) -> None:
-    expected = ORACLE.normalize_str(text)
-    assert nfc(text) == expected
-    if is_settled(text):
-        assert text == expected
+def oracle_of(step: NormalizerStep) -> Any:
+    match step:
+        case NormalForm(form):
+            return getattr(normalizers, form)()
+        case Lowercase():
+            return normalizers.Lowercase()
+        case StripAccents():
+            return normalizers.StripAccents()
+        case Strip(left, right):
+            return normalizers.Strip(left, right)
+        case Prepend(content):
+            return normalizers.Prepend(content)
+        case Replace(pattern, is_regex, content):
+            return normalizers.Replace(Regex(pattern) if is_regex else pattern, content)
+    raise AssertionError(step)
 
 
-@given(texts)
-def test_equals_the_oracle(text: str) -> None:
-    check(text)
+def check(chain: list[NormalizerStep], text: str) -> None:
+    """The text and, through a model of single bytes, where each byte of it comes from."""
+    normalizer = normalizer_of(tuple(chain))
+    oracle = normalizers.Sequence([oracle_of(step) for step in chain])
+    expected = oracle.normalize_str(text)
+    assert normalizer.normalize(text) == expected
+    if normalizer.is_settled(text):
+        assert expected == text
+    tokenizer = Tokenizer(models.BPE(VOCAB, []))
+    tokenizer.normalizer = oracle
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    encoding = tokenizer.encode(text)
+    content, ranges = normalizer.ranges(text)
+    assert list(content) == encoding.ids
+    character = [i for i, c in enumerate(text) for _ in c.encode()]
+    assert [(character[begin], character[end - 1] + 1) for begin, end in ranges] == encoding.offsets
 
 
-@pytest.mark.sweep
-def test_equals_the_oracle_on_many_mixtures() -> None:
-    random.seed(9)
-    for _ in range(300_000):
-        letters = random.choice((INTERESTING, CROWDED))
-        check("".join(random.choices(letters, k=random.randrange(1, 10))))
+@given(steps, texts)
+def test_one_step(step: NormalizerStep, text: str) -> None:
+    check([step], text)
 
 
-@pytest.mark.parametrize("other", ["", "a", "é", "e\u0301", "\u0327", "\uac00", "\u1100", "\u0cc6"])
-def test_every_character_beside_another(other: str) -> None:
-    for text in ("\n".join(other + c for c in SCALARS), "\n".join(c + other for c in SCALARS)):
-        assert nfc(text) == ORACLE.normalize_str(text)
-
-
-def test_every_character_in_a_row() -> None:
-    assert nfc(SCALARS) == ORACLE.normalize_str(SCALARS)
-    backwards = SCALARS[::-1]
-    assert nfc(backwards) == ORACLE.normalize_str(backwards)
+@given(st.lists(steps, max_size=5), texts)
+def test_several_steps(chain: list[NormalizerStep], text: str) -> None:
+    check(chain, text)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\0", "plain", "naïve café", "नमस्ते", "สวัสดี", "한국어", "tiếng Việt"]
+    "step", [Lowercase(), StripAccents(), Replace("\\p{L}", True, "")], ids=str
 )
-def test_text_in_the_form_is_left_alone(text: str) -> None:
-    assert is_settled(text)
-    assert nfc(text) == text
+@pytest.mark.parametrize("beside", ["", "a", "Σ", "\u0301"])
+def test_every_character(step: NormalizerStep, beside: str) -> None:
+    normalizer, oracle = normalizer_of((step,)), oracle_of(step)
+    for text in (f"\n{beside}".join(SCALARS), SCALARS[::-1]):
+        assert normalizer.normalize(text) == oracle.normalize_str(text)
 
 
-def test_ranges_follow_the_cursor_of_the_reference() -> None:
-    # The composed character has the range of its first source alone.
-    assert nfc_ranges("ae\u0301b") == (
-        "aéb".encode(),
-        [(0, 1), (1, 2), (1, 2), (4, 5)],
-    )
-    # Marks change places, ranges do not.
-    assert nfc_ranges("x\u0301\u0323")[1] == [(0, 1), (1, 3), (1, 3), (3, 5), (3, 5)]
-    # What a decomposition adds has the range of its head.
-    assert nfc_ranges("\u0344")[1] == [(0, 2)] * 4
+def test_strip_looks_at_characters() -> None:
+    for space in SPACES:
+        for text in (f"{space}é{space}", space, f"é{space}é", f"{space}{space}日本{space}"):
+            for left, right in ((True, True), (True, False), (False, True), (False, False)):
+                check([Strip(left, right)], text)
 
 
-def test_long_runs_of_marks_take_linear_time() -> None:
-    def seconds(n: int) -> float:
-        marks = "a" + "\u0301\u0323\u0334\u0345" * n
-        begin = time.perf_counter()
-        assert (
-            nfc(marks) == "\u1ea1" + "\u0334" * n + "\u0323" * (n - 1) + "\u0301" * n + "\u0345" * n
-        )
-        return time.perf_counter() - begin
+@pytest.mark.parametrize("content", ["", "▁", "xyz"])
+def test_replacing_takes_linear_time(content: str) -> None:
+    def seconds(n: int, pattern: str) -> float:
+        normalizer = normalizer_of((Replace(pattern, False, content),))
+        begin = time.process_time()
+        normalizer.normalize("a" * n)
+        return time.process_time() - begin
 
-    seconds(10)
-    small, large = min(seconds(5_000) for _ in range(3)), seconds(100_000)
-    assert large < 20 * small * 8
-
-
-def test_divergence_from_later_unicode(vectors: Callable[[str], Path]) -> None:
-    path = vectors("hf_unicode") / "nfc_divergence.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    assert len(rows) == 307
-    for row in rows:
-        assert nfc(row["text"]) == row["hf_nfc"]
+    for pattern in ("a", "aa", "a" * 100 + "b"):
+        small = max(min(seconds(20_000, pattern) for _ in range(3)), 1e-4)
+        assert seconds(400_000, pattern) < 20 * small * 8
 
 
-@pytest.mark.parametrize("name", ["hi", "th", "ar", "ko", "mixed_all_languages"])
-def test_corpora(corpus: Callable[..., str], name: str) -> None:
-    text = corpus(name)
-    assert nfc(text) == ORACLE.normalize_str(text)
-    # The quick check doubts no line that is in the form.
-    for line in text.split("\n"):
-        assert is_settled(line) == (ORACLE.normalize_str(line) == line)
+def test_settled_text_is_told() -> None:
+    chain = (NormalForm("NFC"), Replace("▁", False, " "), Lowercase(), Strip(True, True))
+    normalizer = normalizer_of(chain)
+    assert normalizer.is_settled("plain text, ünïcödé 文字")
+    for text in ("A", "a▁", " a", "e\u0301"):
+        assert not normalizer.is_settled(text)
+    assert not normalizer_of((Prepend("▁"),)).is_settled("a")
+    assert normalizer_of((Prepend("▁"),)).is_settled("")
+    assert normalizer_of((Replace("ab", False, "c"),)).is_settled("bbb")
+    assert not normalizer_of((Replace(r"\s+", True, " "),)).is_settled("a b")

@@ -22,11 +22,13 @@ from tokcy.errors import (
     TokenIdError,
 )
 from tokcy.spec import AddedToken
+from tokcy.stream import DecodeStream
 from tokcy.threads import get_num_threads, set_num_threads
 from tokcy.tokenizer import Tokenizer
 
 __all__ = [
     "AddedToken",
+    "DecodeStream",
     "EncodeTypeError",
     "ModelFileError",
     "ModelNotFoundError",

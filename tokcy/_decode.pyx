@@ -35,34 +35,10 @@ cdef extern from "Python.h":
     int PyUnicode_KIND(object text)
 
 cdef enum:
-    NEAR_BYTES = 15         # of a token that lies in the table
-    # In place of a size. From BYTE on they end the loop that just copies.
-    BYTE = 253              # a byte for byte fallback: it, and whether the token is special
-    NONE = 254              # no token has this id
-    FAR = 255               # the token lies elsewhere
     BLOCK = 1024            # ids between two looks whether there is room
     SHORT_LIST = 1024       # ids; releasing the GIL would cost more than it gives
     SHORT_TEXT = 64         # bytes; Python's decoder has less to prepare
     LONG_TEXT = 8192        # bytes; below, releasing the GIL would cost more than it gives
-    NO_MEMORY = -2          # see _piece
-
-cdef struct Token:
-    uint8_t bytes[NEAR_BYTES]       # or, of a far token, its number in 4 bytes
-    uint8_t size                    # or BYTE, NONE or FAR
-
-cdef struct FarToken:
-    size_t at               # in the arena
-    size_t size
-    bint special
-
-cdef struct Output:
-    Bytes text
-    size_t run_at           # where a run of single bytes begins, if one is not over yet
-    bint in_run
-    bint begun              # whether there was anything before the run
-    bint skip_special
-    bint raw                # leave bytes as they are
-    Bytes[4] spare
 
 cdef const tk_transcode_ops* best = tk_find_transcode(_simd.encode())
 cdef const uint8_t* REPLACEMENT = b"\xef\xbf\xbd"
@@ -79,20 +55,6 @@ cdef class Decoder:
         plan: a `DecoderPlan`.
     """
 
-    cdef Vocabulary vocabulary
-    cdef dict added
-    cdef TextSteps token_steps
-    cdef TextSteps run_steps
-    cdef TextSteps text_steps
-    cdef bint byte_fallback
-    cdef bint byte_level
-    cdef bint by_place              # whether the first or the last token is not as others
-    cdef Token* tokens              # [n_tokens], by id
-    cdef size_t n_tokens
-    cdef FarToken* far
-    cdef size_t n_far
-    cdef Bytes arena                # of far tokens
-
     def __cinit__(self, Vocabulary vocabulary, dict added, special, plan):
         cdef Output work
         cdef size_t token
@@ -104,6 +66,7 @@ cdef class Decoder:
         self.run_steps = TextSteps(plan.run_steps, self.byte_level and self.byte_fallback)
         self.text_steps = TextSteps(plan.text_steps, False)
         self.by_place = self.token_steps.by_place or self.run_steps.by_place
+        self.by_last = self.token_steps.by_last or self.run_steps.by_last
         self.n_tokens = <size_t>max(vocabulary.max_id, max(added, default=0)) + 1
         self.tokens = <Token*>malloc(self.n_tokens * sizeof(Token))
         if self.tokens == NULL:
@@ -114,7 +77,7 @@ cdef class Decoder:
         try:
             self._put_all(frozenset(special), &work)
         finally:
-            _free(&work)
+            output_free(&work)
 
     def __dealloc__(self):
         free(self.tokens)
@@ -125,12 +88,12 @@ cdef class Decoder:
 
     cdef int _put_all(self, frozenset special, Output* work) except -1:
         cdef Vocabulary vocabulary = self.vocabulary
-        cdef size_t entry, token
+        cdef size_t entry, token, n_suffix = len(vocabulary.suffix)
         cdef bytes content
         for entry in range(vocabulary.n_entries):
             token = vocabulary.ids[entry]
             work.text.size = 0
-            if bytes_reserve(&work.text, 3 * self._size_of(entry)) < 0:
+            if bytes_reserve(&work.text, 6 * self._size_of(entry) + n_suffix) < 0:
                 raise MemoryError
             work.text.size = vocabulary.spell(entry, work.text.data)
             self._put(token, Span(work.text.data, work.text.size), False, work)
@@ -140,14 +103,14 @@ cdef class Decoder:
                       token in special, work)
         return 0
 
-    cdef inline size_t _size_of(self, size_t entry) noexcept nogil:
+    cdef size_t _size_of(self, size_t entry) noexcept nogil:
         return self.vocabulary.offsets[entry + 1] - self.vocabulary.offsets[entry]
 
     cdef int _put(self, size_t token, Span text, bint special, Output* work) except -1:
         cdef Token* near = self.tokens + token
         cdef uint32_t number = <uint32_t>self.n_far
         cdef void* moved
-        cdef int byte = self._piece(&text, 0, work)
+        cdef int byte = self.piece(&text, 0, work)
         memset(near, 0, sizeof(Token))
         if byte == NO_MEMORY:
             raise MemoryError
@@ -174,7 +137,7 @@ cdef class Decoder:
         near.size = FAR
         return 0
 
-    cdef int _piece(self, Span* text, int place, Output* work) noexcept nogil:
+    cdef int piece(self, Span* text, int place, Output* work) noexcept nogil:
         """Make of a token's text what it gives in a place. The byte that it is for byte fallback;
         else -1, or NO_MEMORY."""
         cdef int byte
@@ -206,7 +169,7 @@ cdef class Decoder:
             text = self._join(ids, &out)
             return PyBytes_FromStringAndSize(<const char*>text.data, text.size)
         finally:
-            _free(&out)
+            output_free(&out)
 
     def decode(self, cnp.ndarray ids, bint skip_special):
         """The text of the ids (uint32[n]); bytes that are not UTF-8 become U+FFFD."""
@@ -216,7 +179,7 @@ cdef class Decoder:
         try:
             return _text_of(best, self._join(ids, &out))
         finally:
-            _free(&out)
+            output_free(&out)
 
     cdef Span _join(self, cnp.ndarray ids, Output* out) except *:
         """The bytes of all ids; they lie in `out`."""
@@ -231,8 +194,8 @@ cdef class Decoder:
         if self.by_place:
             self._append_by_place(data, n, out)
         else:
-            self._append_all(data, n, out)
-        if out.in_run and self._close_run(LAST, out) < 0:
+            self.append_all(data, n, out)
+        if out.in_run and self.close_run(LAST, out) < 0:
             raise MemoryError
         if not self.text_steps.n_steps:
             return Span(out.text.data, out.text.size)
@@ -246,19 +209,19 @@ cdef class Decoder:
     cdef int _append_by_place(self, const uint32_t* ids, size_t n, Output* out) except -1:
         """Append the tokens, the first and the last of those that are kept as such (D6)."""
         cdef size_t first = 0, last = n - 1
-        while first < n and not self._is_kept(ids[first], out):
+        while first < n and not self.is_kept(ids[first], out):
             first += 1
         if first == n:
             return 0
-        while not self._is_kept(ids[last], out):
+        while not self.is_kept(ids[last], out):
             last -= 1
         if last == first:
-            return self._append_in_place(ids[first], FIRST | LAST, out)
-        self._append_in_place(ids[first], FIRST, out)
-        self._append_all(ids + first + 1, last - first - 1, out)
-        return self._append_in_place(ids[last], LAST, out)
+            return self.append_in_place(ids[first], FIRST | LAST, out)
+        self.append_in_place(ids[first], FIRST, out)
+        self.append_all(ids + first + 1, last - first - 1, out)
+        return self.append_in_place(ids[last], LAST, out)
 
-    cdef inline bint _is_kept(self, uint32_t token, const Output* out) noexcept nogil:
+    cdef bint is_kept(self, uint32_t token, const Output* out) noexcept nogil:
         cdef const Token* near = self.tokens + token
         cdef uint32_t number = 0
         if token >= self.n_tokens or near.size == NONE:
@@ -270,42 +233,42 @@ cdef class Decoder:
         memcpy(&number, near.bytes, sizeof(number))
         return not self.far[number].special
 
-    cdef int _append_in_place(self, uint32_t token, int place, Output* out) except -1:
-        cdef bytes content = self._token_text(token)
+    cdef int append_in_place(self, uint32_t token, int place, Output* out) except -1:
+        cdef bytes content = self.token_text(token)
         cdef Span text = Span(<const uint8_t*><const char*>content, len(content))
-        cdef int byte = self._piece(&text, place, out)
+        cdef int byte = self.piece(&text, place, out)
         cdef int status = 0
         if byte == NO_MEMORY:
             raise MemoryError
         if byte >= 0:
-            _open_run(out)
+            open_run(out)
             status = bytes_append(&out.text, <const uint8_t*>&byte, 1)
         else:
             if out.in_run:
-                status = self._close_run(0, out)
+                status = self.close_run(0, out)
             status |= bytes_append(&out.text, text.data, text.size)
             out.begun = True
         if status < 0:
             raise MemoryError
         return 0
 
-    cdef bytes _token_text(self, uint32_t token):
+    cdef bytes token_text(self, uint32_t token):
         """The text of a token that there is, in UTF-8."""
         text = self.added.get(token)
         return (self.vocabulary.id_to_token(token) if text is None else text).encode("utf-8")
 
-    cdef int _append_all(self, const uint32_t* ids, size_t n, Output* out) except -1:
+    cdef int append_all(self, const uint32_t* ids, size_t n, Output* out) except -1:
         cdef int status
         if n < SHORT_LIST:
-            status = self._append(ids, n, out)
+            status = self.append(ids, n, out)
         else:
             with nogil:
-                status = self._append(ids, n, out)
+                status = self.append(ids, n, out)
         if status < 0:
             raise MemoryError
         return 0
 
-    cdef int _append(self, const uint32_t* ids, size_t n, Output* out) noexcept nogil:
+    cdef int append(self, const uint32_t* ids, size_t n, Output* out) noexcept nogil:
         """Append n tokens that are neither the first nor the last; 0, or -1 without memory."""
         cdef size_t i = 0, stop
         cdef const Token* token
@@ -333,9 +296,9 @@ cdef class Decoder:
             text.size = to - text.data
             if i == stop:
                 continue
-            if self._is_kept(ids[i], out):
+            if self.is_kept(ids[i], out):
                 if self.tokens[ids[i]].size == BYTE:
-                    _open_run(out)
+                    open_run(out)
                     continue
                 if self._append_far(ids[i], text) < 0:
                     return -1
@@ -356,16 +319,16 @@ cdef class Decoder:
         """Go on with a run that is not over, from the i-th id on; 0, or -1 without memory."""
         cdef const Token* token
         while i[0] < n:
-            if self._is_kept(ids[i[0]], out):
+            if self.is_kept(ids[i[0]], out):
                 token = self.tokens + ids[i[0]]
                 if token.size != BYTE:
-                    return self._close_run(0, out)
+                    return self.close_run(0, out)
                 if bytes_append(&out.text, token.bytes, 1) < 0:
                     return -1
             i[0] += 1
         return 0
 
-    cdef int _close_run(self, int place, Output* out) noexcept nogil:
+    cdef int close_run(self, int place, Output* out) noexcept nogil:
         """End a run, behind which comes something or, in the place LAST, nothing; 0, or -1."""
         cdef Bytes* text = &out.text
         cdef size_t n = text.size - out.run_at, k
@@ -396,13 +359,7 @@ cdef class Decoder:
         return 0
 
 
-cdef inline void _open_run(Output* out) noexcept nogil:
-    if not out.in_run:
-        out.in_run = True
-        out.run_at = out.text.size
-
-
-cdef void _free(Output* out) noexcept nogil:
+cdef void output_free(Output* out) noexcept nogil:
     cdef int k
     free(out.text.data)
     for k in range(4):

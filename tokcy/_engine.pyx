@@ -19,7 +19,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from tokcy._bpe cimport Bpe, Tally
+from tokcy._bpe cimport Bpe, Tally, Unknown
 from tokcy._cache cimport Cache
 from tokcy._job cimport (
     Ids,
@@ -254,7 +254,9 @@ cdef class Engine:
     cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit) noexcept nogil:
         cdef uint32_t* out = job.ids + unit.out
         cdef const Span* span
-        cdef size_t s, begin, end, n = 0, written = 0
+        cdef size_t s, begin, end, n = 0
+        cdef Unknown unknown        # for all spans: between added tokens few come together
+        unknown.n = unknown.n_holes = 0
         for s in range(unit.first_span, unit.end_span):
             span = job.prepared.spans + s
             if span.token >= 0:
@@ -264,11 +266,10 @@ cdef class Engine:
             begin = unit.begin if s == unit.first_span else span.begin
             end = unit.end if s + 1 == unit.end_span else span.end
             unit.status = self.model.encode_pieces(cache, &job.text, begin, end, span.end,
-                                                   out + n, &written, &unit.tally)
+                                                   out, &n, &unknown, &unit.tally)
             if unit.status:
                 return
-            n += written
-        unit.n_ids = n
+        unit.n_ids = self.model.merge_unknown(cache, &unknown, out, n, &unit.tally)
 
     # -------------------------------------------------------------- many texts
 
@@ -457,10 +458,12 @@ cdef class Engine:
             added_data = <uint8_t*>cnp.PyArray_DATA(is_added)
             with nogil:
                 job_gather(&job, 0, job.n_units, id_data)
-                locate(self.model.vocabulary, self.model.ignore_merges, &job, id_data,
-                       offset_data, added_data)
-                if source.owned != NULL:        # not ASCII
+                status = locate(self.model.vocabulary, self.model.ignore_merges,
+                                &self.model.merge_table.merges, &job, id_data, offset_data,
+                                added_data)
+                if status == 0 and source.owned != NULL:        # not ASCII
                     to_characters(source.bytes, offset_data, job_n_ids(&job))
+            raise_status(status)
             return ids, offsets, is_added
         finally:
             _dispose(&job, &source)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tokcy import unicode as ucd
 from tokcy._pretok import SIMD as _simd
+from tokcy.pattern.charset import distinct
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
@@ -161,7 +162,7 @@ cdef int sieve_fill(Sieve* sieve, codes, str simd) except -1:
                          (codes >> 12 | 0xE0) << 8 | (codes >> 6 & 0x3F) | 0x80],
                         (codes >> 18 | 0xF0) << 8 | (codes >> 12 & 0x3F) | 0x80)
     buckets = {}
-    for pair in np.unique(shifted).tolist():
+    for pair in distinct(shifted).tolist():
         lead, second = pair >> 8, pair & 0xFF
         bucket = 1 << buckets.setdefault(lead, len(buckets) % 8)
         sieve.first.of[lead] |= bucket

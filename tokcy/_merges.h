@@ -16,7 +16,8 @@ enum {
     TK_FIRST_MERGED = 256,
     TK_SYMBOL_BITS = 21,
     TK_FILTER_BITS = 21,
-    TK_BUCKET = 8           /* slots: a cache line */
+    TK_BUCKET = 8,          /* slots: a cache line */
+    TK_BYTE_NAME = 2
 };
 #define TK_NO_RANK 0xFFFFFFFFu      /* above any rank: the pair has no merge */
 #define TK_FREE_SLOT UINT64_C(0xFFFFFFFFFFFFFFFF)
@@ -33,8 +34,13 @@ typedef struct {
     uint32_t *atoms;            /* [n_atoms] characters that are symbols at once; 0 for others */
     size_t n_atoms;
     const uint32_t *halves;     /* pairs of bytes that tokens join at the edge of a character */
-    uint8_t has_byte[256];      /* the vocabulary does */
+    uint8_t has_byte[256];      /* the vocabulary does; TK_BYTE_NAME: only as a byte's name */
     int has_all_bytes;
+    int has_ends;               /* the last byte of a piece is another symbol, TK_FIRST_MERGED on */
+    int lacks_characters;       /* a model of characters may; then what follows counts */
+    uint32_t unknown;           /* the symbol of such a character; TK_NO_RANK: it is dropped */
+    int fuses_unknown;          /* several in a row are one symbol */
+    uint32_t space_width;       /* bytes of what a space stands for */
 } tk_merges;
 
 static inline uint64_t tk_pair(uint32_t left, uint32_t right) {
@@ -131,6 +137,10 @@ static inline int tk_is_joined(const tk_merges *merges, const uint8_t *piece, si
  * TK_NO_RANK stands for a byte that the vocabulary lacks: it is gone before merging (M5(c)). */
 static inline size_t tk_first_symbol(const tk_merges *merges, const uint8_t *piece, size_t size,
                                      size_t at, uint32_t *symbol) {
+    if (merges->has_ends && at + 1 == size) {
+        *symbol = TK_FIRST_MERGED + piece[at];
+        return 1;
+    }
     if (piece[at] >= 0xC2) {
         size_t width = tk_character_width(piece + at, size - at);
         uint32_t code = width ? tk_code_point(piece + at, width) : 0;
@@ -143,6 +153,64 @@ static inline size_t tk_first_symbol(const tk_merges *merges, const uint8_t *pie
     }
     *symbol = merges->has_byte[piece[at]] ? piece[at] : TK_NO_RANK;
     return 1;
+}
+
+/* Whether all these bytes have names, so that a character may become them. */
+static inline int tk_has_names(const tk_merges *merges, const uint8_t *bytes, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (merges->has_byte[bytes[i]] != TK_BYTE_NAME) return 0;
+    return 1;
+}
+
+/* The first symbols of a piece, for a model that lacks characters (M5); how many, at most one for
+ * each byte. An unknown one waits for the next that is known: names of bytes overtake it.
+ * `lengths`, if not NULL, receives how many bytes of text each symbol has for Hugging Face. */
+static size_t tk_first_characters(const tk_merges *merges, const uint8_t *piece, size_t size,
+                                  uint32_t *symbols, uint32_t *lengths) {
+    size_t n = 0, width;
+    uint32_t waiting = 0;       /* bytes of unknown characters */
+    for (size_t at = 0; at <= size; at += width) {
+        size_t wide = at < size ? tk_character_width(piece + at, size - at) : 0;
+        uint32_t code = wide ? tk_code_point(piece + at, wide) : 0;
+        uint32_t symbol = TK_NO_RANK;
+        width = wide ? wide : 1;
+        if (at < size && !wide && merges->has_byte[piece[at]] == 1) symbol = piece[at];
+        if (wide && code < merges->n_atoms && merges->atoms[code]) symbol = merges->atoms[code];
+        uint32_t length = at < size && piece[at] == ' ' ? merges->space_width : (uint32_t)width;
+        if (symbol == TK_NO_RANK && at < size && tk_has_names(merges, piece + at, width)) {
+            for (size_t i = 0; i < width; i++) {
+                if (lengths) lengths[n] = 1;
+                symbols[n++] = piece[at + i];
+            }
+            continue;
+        }
+        int is_unknown = symbol == TK_NO_RANK && at < size;
+        if (waiting && !(is_unknown && merges->fuses_unknown)) {
+            if (lengths) lengths[n] = waiting;
+            symbols[n++] = merges->unknown;
+            waiting = 0;
+        }
+        if (is_unknown) {
+            if (merges->unknown != TK_NO_RANK) waiting += length;
+        } else if (at < size) {
+            if (lengths) lengths[n] = length;
+            symbols[n++] = symbol;
+        }
+    }
+    return n;
+}
+
+/* The first symbols of a piece; how many. */
+static inline size_t tk_first_symbols(const tk_merges *merges, const uint8_t *piece, size_t size,
+                                      uint32_t *symbols) {
+    size_t n = 0;
+    if (tk_unlikely(merges->lacks_characters))
+        return tk_first_characters(merges, piece, size, symbols, NULL);
+    for (size_t at = 0; at < size;) {
+        at += tk_first_symbol(merges, piece, size, at, symbols + n);
+        n += symbols[n] != TK_NO_RANK;
+    }
+    return n;
 }
 
 /* How many symbols a piece begins with, or `most` + 1 if more. */

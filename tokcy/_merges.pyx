@@ -43,6 +43,9 @@ cdef class MergeTable:
       may begin with it (`_find_atoms`). In a model of characters each entry that is one is an
       atom: it begins with them by definition (M4).
 
+    With a suffix for the end of words, the last byte of a piece is another symbol than the same
+    byte elsewhere; a merge has no such symbol on the left (`Vocabulary.ends_are_last`).
+
     Args:
         vocabulary: entries and merges, fewer than 2**21 - 256 of these.
         cut_filter: that of the vocabulary.
@@ -62,9 +65,12 @@ cdef class MergeTable:
         self.vocabulary = vocabulary
         self.cut_filter = cut_filter
         self.merges.halves = cut_filter.halves
-        self.first_made = FIRST_MERGED
-        if not vocabulary.byte_level:
-            self.first_made += self._count_characters()
+        self.first_made = self.n_known = FIRST_MERGED
+        if vocabulary.suffix:
+            self.first_made = self.n_known = 2 * FIRST_MERGED
+        elif not vocabulary.byte_level:
+            self.n_known += self._count_characters()
+            self.first_made = self.n_known + (vocabulary.unknown_id >= 0)
         if self.first_made + vocabulary.n_merges >= 1 << SYMBOL_BITS:
             raise ValueError(f"{vocabulary.n_merges} merges are too many")
         if tables is None:
@@ -110,10 +116,24 @@ cdef class MergeTable:
         merges.has_all_bytes = True
         for byte in range(256):
             merges.has_byte[byte] = vocabulary.byte_id[byte] >= 0
+            if merges.has_byte[byte] and not vocabulary.is_piece(byte):
+                merges.has_byte[byte] = HAS_NAME
             merges.has_all_bytes = merges.has_all_bytes and merges.has_byte[byte]
             merges.ids[byte] = <uint32_t>vocabulary.byte_id[byte]
-        if not vocabulary.byte_level:
-            self._number_characters()
+        if vocabulary.suffix:
+            self._begin_ends()
+        elif not vocabulary.byte_level:
+            self._begin_characters()
+        return 0
+
+    cdef int _begin_ends(self) except -1:
+        """Number the bytes at the end of a word, each of which is an entry."""
+        cdef int byte
+        self.merges.has_ends = True
+        for byte in range(256):
+            if self.vocabulary.byte_id[byte] < 0 or self.vocabulary.end_id[byte] < 0:
+                raise ValueError(f"byte {byte:02X} is lacking at the end of a word or elsewhere")
+            self.merges.ids[FIRST_MERGED + byte] = <uint32_t>self.vocabulary.end_id[byte]
         return 0
 
     cdef size_t _character_width(self, size_t entry) noexcept:
@@ -131,7 +151,7 @@ cdef class MergeTable:
             n += self._character_width(entry) != 0
         return n
 
-    cdef int _number_characters(self) except -1:
+    cdef int _begin_characters(self) except -1:
         """Make atoms of all entries that are one character of several bytes."""
         cdef Vocabulary vocabulary = self.vocabulary
         cdef Merges* merges = &self.merges
@@ -155,6 +175,13 @@ cdef class MergeTable:
                 merges.atoms[code] = <uint32_t>symbol
                 merges.ids[symbol] = vocabulary.ids[entry]
                 symbol += 1
+        merges.lacks_characters = not vocabulary.is_complete()
+        merges.fuses_unknown = vocabulary.fuses_unknown
+        merges.space_width = 3 if vocabulary.folded else 1
+        merges.unknown = NO_RANK
+        if vocabulary.unknown_id >= 0:
+            merges.unknown = <uint32_t>symbol
+            merges.ids[symbol] = <uint32_t>vocabulary.unknown_id
         return 0
 
     cdef int _index(self) except -1:
@@ -294,7 +321,7 @@ cdef class MergeTable:
         for byte in range(256):
             if self.merges.has_byte[byte]:
                 self.symbols[self.merges.ids[byte]] = <uint32_t>byte + 1 | CERTAIN
-        for symbol in range(FIRST_MERGED, self.first_made):
+        for symbol in range(FIRST_MERGED, self.n_known):
             self.symbols[self.merges.ids[symbol]] = <uint32_t>symbol + 1 | CERTAIN
         return 0
 

@@ -11,8 +11,8 @@ from tokcy._sieve cimport Sieve
 cdef struct CharacterMap:   # some characters, and the texts that stand for them
     Sieve sieve             # the places where one of them may stand
     uint16_t block_of[0x1100]
-    const uint16_t* entries # of the characters of each block; 0: not in the map
-    const uint32_t* ends    # of the texts of entries 0, 1, … in `contents`
+    const uint16_t* entries     # of the characters of each block; 0: not in the map
+    const uint32_t* ends        # in `contents`, of the texts of all entries; of 0, it is 0
     const uint8_t* contents
 
 

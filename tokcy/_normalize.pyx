@@ -10,6 +10,7 @@ source that the byte came from. The places of several steps are put together at 
 import numpy as np
 
 from tokcy._pretok import SIMD as _simd
+from tokcy.pattern.charset import distinct
 
 cimport cython
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
@@ -333,7 +334,8 @@ cdef const CharacterMap* new_map(list kept, dict texts) except NULL:
     contents = [texts[code].encode() for code in codes.tolist()]
     ends = np.cumsum([0] + [len(content) for content in contents], dtype=np.uint32)
     joined = np.frombuffer(b"".join(contents) + b"\0", dtype=np.uint8)
-    blocks, which = np.unique(codes >> 8, return_inverse=True)
+    blocks = distinct(codes >> 8)
+    which = np.searchsorted(blocks, codes >> 8)
     entries = np.zeros((len(blocks) + 1) * 256, dtype=np.uint16)
     entries[((which + 1) << 8) + (codes & 0xFF)] = np.arange(1, len(codes) + 1)
     for i, block in enumerate(blocks.tolist(), start=1):
@@ -352,7 +354,7 @@ cdef const Sieve* new_sieve(list kept, codes) except NULL:
     return sieve
 
 
-def beginnings(tables):
+cdef object beginnings(tables):
     """The characters with which a match of a split may begin, int [n]."""
     dfa = tables.dfa
     first = dfa.next[1, :dfa.classes.count]

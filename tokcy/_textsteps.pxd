@@ -26,7 +26,8 @@ cdef struct Step:
 cdef class TextSteps:
     cdef Step* steps
     cdef readonly size_t n_steps
-    cdef readonly bint by_place     # whether some step gives more than one place can have
+    cdef readonly bint by_place     # whether a text's place matters
+    cdef readonly bint by_last      # whether being the last does
     cdef list texts         # what the steps point to
 
     cdef Span _span(self, str text)

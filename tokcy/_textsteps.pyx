@@ -44,6 +44,7 @@ cdef class TextSteps:
             for place in range(4):
                 made.contents[place] = self._span(step.contents[place])
             self.by_place |= len(set(step.contents)) > 1
+            self.by_last |= step.contents[:2] != step.contents[2:]
         if byte_level:
             self.steps[self.n_steps].kind = BYTE_LEVEL
             self.n_steps += 1

@@ -7,6 +7,7 @@ cdef enum:                  # kinds of tokens, by what they stand for
     TEXT = 0                # a text that no piece holds: it leaves the alphabet
     BYTES = 1               # bytes of a piece
     BYTE_NAME = 2           # a byte of a character that is no entry; written as <0x0A>
+    WORD_END = 3            # bytes at the end of a piece; written with the suffix
 
 
 cdef struct Strings:        # a growing list of tokens
@@ -46,6 +47,9 @@ cdef class Vocabulary:
     cdef readonly bint byte_level
     cdef readonly bint folded
     cdef readonly bint byte_fallback
+    cdef readonly int64_t unknown_id     # -1: there is none
+    cdef readonly bint fuses_unknown
+    cdef readonly bytes suffix           # of what ends a word; empty where there is none
     # Ids.
     cdef readonly uint32_t max_id
     cdef readonly bint ids_are_dense
@@ -54,6 +58,7 @@ cdef class Vocabulary:
     # Id of the entry that is just this byte, or the ASCII character that it is, or that stands for
     # it as a byte of a character; -1 where there is none.
     cdef int64_t[256] byte_id
+    cdef int64_t[256] end_id     # of the entry that is this byte at the end of a word, or -1
     # Merges, in order of rank.
     cdef readonly size_t n_merges
     cdef uint32_t* left
@@ -64,7 +69,7 @@ cdef class Vocabulary:
     cdef uint64_t slot_mask
 
     cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t kind) noexcept nogil
-    cdef size_t spell(self, size_t entry, uint8_t* out) noexcept nogil
+    cdef size_t spell(self, size_t entry, uint8_t* out) noexcept
     cdef int64_t take(self, Strings* entries, uint32_t** ids, Strings* parts) except -4
     cdef int _index_entries(self) except -1
     cdef int _index_ids(self) except -1
@@ -79,5 +84,7 @@ cdef class Vocabulary:
     cdef int64_t _entry_of(self, object token) except -2
     cdef str _text(self, size_t entry)
     cdef tuple _alphabet(self)
-    cdef void _spell_all(self, Strings* entries, bint folded, bint byte_fallback) noexcept
+    cdef bint is_piece(self, int byte) noexcept nogil
+    cdef uint8_t _read(self, uint8_t* text, size_t* size) noexcept
+    cdef Vocabulary _respell(self, Vocabulary byte_level)
     cdef void _free(self) noexcept

@@ -291,6 +291,9 @@ cdef class Vocabulary:
         byte_level: whether tokens are written with one character per byte.
         folded: whether "▁" in a token stands for a space.
         byte_fallback: whether entries such as ``<0x0A>`` stand for bytes.
+        unknown_id: what a character becomes that is no entry, -1 for nothing.
+        fuses_unknown: whether several of these in a row become one.
+        suffix: what entries end with that stand at the end of a piece, UTF-8.
 
     Raises:
         ModelFileError: a merge has not two parts, or names a token that is not in ``vocab``.
@@ -301,6 +304,8 @@ cdef class Vocabulary:
         cdef uint32_t* ids = NULL
         cdef int64_t wrong
         self.byte_level = True
+        self.unknown_id = -1
+        self.suffix = b""
         if strings_open(&entries, len(vocab), 16 * <size_t>len(vocab)) < 0:
             raise MemoryError
         if strings_open(&parts, 2 * <size_t>len(merges), 16 * <size_t>len(merges)) < 0:
@@ -337,7 +342,8 @@ cdef class Vocabulary:
         return f"<Vocabulary of {self.n_entries} entries and {self.n_merges} merges>"
 
     cdef tuple _alphabet(self):
-        return self.byte_level, self.folded, self.byte_fallback
+        return (self.byte_level, self.folded, self.byte_fallback, self.unknown_id,
+                self.fuses_unknown, self.suffix)
 
     cdef void _free(self) noexcept:
         PyMem_RawFree(self.arena)
@@ -351,7 +357,8 @@ cdef class Vocabulary:
         free(self.slots)
 
     @staticmethod
-    def from_tables(tables, *, bint byte_level=True, bint folded=False, bint byte_fallback=False):
+    def from_tables(tables, *, bint byte_level=True, bint folded=False, bint byte_fallback=False,
+                    str suffix=""):
         """A vocabulary without merges, of the entries' arrays as `tables` gives them.
 
         Raises:
@@ -362,6 +369,7 @@ cdef class Vocabulary:
         made.byte_level = byte_level
         made.folded = folded
         made.byte_fallback = byte_fallback
+        made.suffix = suffix.encode()
         cdef Strings entries, parts
         cdef uint32_t* ids = NULL
         if strings_open(&parts, 0, 0) < 0:
@@ -379,55 +387,66 @@ cdef class Vocabulary:
             raise ValueError("ids: not dense and distinct")
         return made
 
-    def characters(self, *, bint folded, bint byte_fallback):
+    def characters(self, *, bint folded, bint byte_fallback, unk_token=None, bint fuse_unk=False):
         """The same entries and merges as those of a model of characters.
 
         Args:
             folded: "▁" in a token stands for a space.
             byte_fallback: entries such as ``<0x0A>`` stand for a byte of a character that is no
                 entry; no merge may name them then, see `merges_name`.
+            unk_token: the entry that other such characters become; None, or what is no entry:
+                they are dropped. No merge may name it.
+            fuse_unk: several in a row become one.
         """
         cdef Vocabulary made = Vocabulary({}, [])
-        cdef Strings entries, parts
-        cdef uint32_t* ids = <uint32_t*>PyMem_RawMalloc((self.n_entries + 1) * sizeof(uint32_t))
-        cdef size_t merges_size = (self.n_merges + 1) * sizeof(uint32_t)
         made.byte_level = False
         made.folded = folded
         made.byte_fallback = byte_fallback
+        made.fuses_unknown = fuse_unk
+        made._respell(self)
+        unknown = None if unk_token is None else self.token_to_id(unk_token)
+        made.unknown_id = -1 if unknown is None else unknown
+        return made
+
+    def with_suffix(self, str suffix not None):
+        """The same entries and merges, where an entry with this suffix stands at a piece's end."""
+        cdef Vocabulary made = Vocabulary({}, [])
+        made.suffix = suffix.encode()
+        return made._respell(self)
+
+    cdef Vocabulary _respell(self, Vocabulary byte_level):
+        """Become the model of another's entries and merges, whose texts are read anew."""
+        cdef Strings entries, parts
+        cdef size_t n = byte_level.n_entries, n_merges = byte_level.n_merges, entry, size
+        cdef size_t merges_size = (n_merges + 1) * sizeof(uint32_t)
+        cdef uint32_t* ids = <uint32_t*>PyMem_RawMalloc((n + 1) * sizeof(uint32_t))
+        cdef uint8_t* text
+        cdef uint8_t kind
         memset(&entries, 0, sizeof(Strings))
         memset(&parts, 0, sizeof(Strings))
         try:
             if (ids == NULL or strings_open(&parts, 0, 0) < 0
-                    or strings_open(&entries, self.n_entries,
-                                    2 * <size_t>self.offsets[self.n_entries]) < 0):
+                    or strings_open(&entries, n, 2 * <size_t>byte_level.offsets[n]) < 0):
                 raise MemoryError
-            memcpy(ids, self.ids, self.n_entries * sizeof(uint32_t))
-            self._spell_all(&entries, folded, byte_fallback)
-            made.take(&entries, &ids, &parts)
-            made.left = <uint32_t*>_resized(made.left, merges_size)
-            made.right = <uint32_t*>_resized(made.right, merges_size)
-            made.merged = <uint32_t*>_resized(made.merged, merges_size)
-            made.n_merges = self.n_merges
-            memcpy(made.left, self.left, merges_size)
-            memcpy(made.right, self.right, merges_size)
-            memcpy(made.merged, self.merged, merges_size)
+            memcpy(ids, byte_level.ids, n * sizeof(uint32_t))
+            for entry in range(n):
+                text = entries.arena + entries.offsets[entry]
+                size = byte_level.spell(entry, text)
+                kind = self._read(text, &size)
+                strings_close(&entries, size, kind)
+            self.take(&entries, &ids, &parts)
+            self.left = <uint32_t*>_resized(self.left, merges_size)
+            self.right = <uint32_t*>_resized(self.right, merges_size)
+            self.merged = <uint32_t*>_resized(self.merged, merges_size)
+            self.n_merges = n_merges
+            memcpy(self.left, byte_level.left, n_merges * sizeof(uint32_t))
+            memcpy(self.right, byte_level.right, n_merges * sizeof(uint32_t))
+            memcpy(self.merged, byte_level.merged, n_merges * sizeof(uint32_t))
         finally:
             PyMem_RawFree(ids)
             strings_free(&entries)
             strings_free(&parts)
-        return made
-
-    cdef void _spell_all(self, Strings* entries, bint folded, bint byte_fallback) noexcept:
-        """Fill a list, that has room, with this byte-level vocabulary's tokens in characters."""
-        cdef uint8_t* text
-        cdef size_t entry, size
-        cdef uint8_t kind
-        for entry in range(self.n_entries):
-            text = entries.arena + entries.offsets[entry]
-            size = _spell(self.arena + self.offsets[entry],
-                          self.offsets[entry + 1] - self.offsets[entry], self.kinds[entry], text)
-            kind = _read_text(text, &size, folded, byte_fallback)
-            strings_close(entries, size, kind)
+        return self
 
     # ------------------------------------------------------------------ asking
 
@@ -437,7 +456,8 @@ cdef class Vocabulary:
         if not self.has_id(token_id):
             return None
         entry = self.entry_of_id[token_id]
-        return (<char*>self.arena)[self.offsets[entry]:self.offsets[entry + 1]]
+        token = (<char*>self.arena)[self.offsets[entry]:self.offsets[entry + 1]]
+        return token + self.suffix if self.kinds[entry] == WORD_END else token
 
     def has_id(self, token_id):
         """Whether an entry has the id."""
@@ -448,12 +468,19 @@ cdef class Vocabulary:
         """The entry with the id as the model file writes it, or None."""
         return self._text(self.entry_of_id[<size_t>token_id]) if self.has_id(token_id) else None
 
-    cdef size_t spell(self, size_t entry, uint8_t* out) noexcept nogil:
-        """Write an entry as the model file does, in UTF-8; at most 6 · its size bytes. How many."""
+    cdef size_t spell(self, size_t entry, uint8_t* out) noexcept:
+        """Write an entry as the model file does, in UTF-8. How many bytes.
+
+        They are at most 6 · its size, and those of the suffix.
+        """
         cdef const uint8_t* token = self.arena + self.offsets[entry]
         cdef size_t size = self.offsets[entry + 1] - self.offsets[entry], n = 0, i
         if self.byte_level:
-            return _spell(token, size, self.kinds[entry], out)
+            n = _spell(token, size, self.kinds[entry], out)
+            if self.kinds[entry] == WORD_END:
+                memcpy(out + n, <const char*>self.suffix, len(self.suffix))
+                n += len(self.suffix)
+            return n
         if self.kinds[entry] == BYTE_NAME:
             memcpy(out, b"<0x00>", 6)
             out[3] = DIGITS[token[0] >> 4]
@@ -485,6 +512,22 @@ cdef class Vocabulary:
             if flags[self.left[rank]] | flags[self.right[rank]] | flags[self.merged[rank]]:
                 return True
         return False
+
+    def ends_are_last(self):
+        """Whether merges make what ends a word of that alone, and put nothing behind it.
+
+        Else text that looks like the suffix could become such a token.
+        """
+        cdef size_t rank
+        cdef int32_t left, right, merged
+        for rank in range(self.n_merges):
+            left = self.entry_of_id[self.left[rank]]
+            right = self.entry_of_id[self.right[rank]]
+            merged = self.entry_of_id[self.merged[rank]]
+            if (self.kinds[left] == WORD_END or self.offsets[right] == self.offsets[right + 1]
+                    or (self.kinds[merged] == WORD_END) != (self.kinds[right] == WORD_END)):
+                return False
+        return True
 
     def byte_names(self):
         """The ids of the entries that stand for a byte, such as ``<0x0A>``."""
@@ -550,6 +593,14 @@ cdef class Vocabulary:
                 return False
         return True
 
+    def has_all_ends(self):
+        """The same of the bytes at the end of a word."""
+        cdef int byte
+        for byte in range(256):
+            if self.end_id[byte] < 0:
+                return False
+        return True
+
     def is_complete(self):
         """True if every byte of a valid text has an id, so that no character is unknown."""
         cdef int byte
@@ -557,6 +608,11 @@ cdef class Vocabulary:
             if self.byte_id[byte] < 0 and byte != 0xC0 and byte != 0xC1:
                 return False
         return True
+
+    cdef bint is_piece(self, int byte) noexcept nogil:
+        """Whether the byte's id is that of the piece which is this byte."""
+        return (self.byte_id[byte] >= 0 and self.entry_of_id != NULL
+                and self.kinds[self.entry_of_id[self.byte_id[byte]]] != BYTE_NAME)
 
     cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t kind) noexcept nogil:
         """Index of the entry of that kind with these bytes, or -1."""
@@ -593,17 +649,28 @@ cdef class Vocabulary:
             return -1
         begin = key
         size = len(key)
-        if self.byte_level:
-            kind = _read_byte_level(begin, &size)
-        else:
-            kind = _read_text(begin, &size, self.folded, self.byte_fallback)
+        kind = self._read(begin, &size)
         return self.find(begin, size, kind)
+
+    cdef uint8_t _read(self, uint8_t* text, size_t* size) noexcept:
+        """Turn the text of a token into what it stands for, in place; the kind."""
+        cdef size_t stem = size[0], n = len(self.suffix)
+        if not self.byte_level:
+            return _read_text(text, size, self.folded, self.byte_fallback)
+        if n == 0 or stem < n or memcmp(text + stem - n, <const char*>self.suffix, n):
+            return _read_byte_level(text, size)
+        stem -= n
+        if _read_byte_level(text, &stem) == TEXT:
+            return TEXT
+        size[0] = stem
+        return WORD_END
 
     cdef str _text(self, size_t entry):
         cdef size_t size = self.offsets[entry + 1] - self.offsets[entry]
         cdef uint8_t* text
         if self.byte_level:
-            return _spelled(self.arena + self.offsets[entry], size, self.kinds[entry])
+            spelled = _spelled(self.arena + self.offsets[entry], size, self.kinds[entry])
+            return spelled + self.suffix.decode() if self.kinds[entry] == WORD_END else spelled
         text = <uint8_t*>PyMem_RawMalloc(6 * size + 1)
         if text == NULL:
             raise MemoryError
@@ -695,6 +762,8 @@ cdef class Vocabulary:
             if found < 0:
                 found = self.find(&key, 1, BYTE_NAME)
             self.byte_id[byte] = -1 if found < 0 else self.ids[found]
+            found = self.find(&key, 1, WORD_END)
+            self.end_id[byte] = -1 if found < 0 else self.ids[found]
         return 0
 
     cdef int64_t _link(self, const Strings* parts) except -4:
@@ -843,7 +912,7 @@ cdef int _fill_entries(dict tables, Strings* entries, uint32_t** ids) except -1:
     memcpy(entries.offsets, &offsets[0], 4 * (n + 1))
     for i in range(n):
         rises &= entries.offsets[i] <= entries.offsets[i + 1]
-        is_kind &= kinds[i] < BYTE_NAME or (
+        is_kind &= kinds[i] < BYTE_NAME or kinds[i] == WORD_END or (
             kinds[i] == BYTE_NAME and entries.offsets[i + 1] - entries.offsets[i] == 1)
     if not rises or entries.offsets[0] != 0 or entries.offsets[n] != <size_t>len(arena):
         raise ValueError("offsets: not rising from 0 to the end of the arena")

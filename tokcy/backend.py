@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokcy.spec import AddedToken
+from tokcy.stream import DecodeStream
 
 __all__ = ["Backend", "CacheInfo", "Ids", "Offsets"]
 
@@ -58,6 +59,8 @@ class Backend(Protocol):
     def decode(self, ids: Ids, skip_special_tokens: bool) -> str: ...
 
     def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes: ...
+
+    def decode_stream(self, prompt_ids: Ids, skip_special_tokens: bool) -> DecodeStream: ...
 
     def token_to_id(self, token: str) -> int | None: ...
 

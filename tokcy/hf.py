@@ -9,14 +9,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
+from tokcy._decode import Decoder
+from tokcy._stream import StreamState
+from tokcy._vocab import Vocabulary
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
-from tokcy.spec import AddedToken
+from tokcy.spec import AddedToken, DecoderPlan
+from tokcy.spec.decoders import read_decoder
+from tokcy.spec.fields import Node
+from tokcy.spec.model import Other
+from tokcy.spec.plan_decode import UnplannableDecoderError, plan_decoder
+from tokcy.stream import DecodeStream, WholeState
 from tokcy.threads import resolve_num_threads
 
 __all__ = ["HuggingFaceBackend"]
@@ -204,6 +213,38 @@ class HuggingFaceBackend:
     def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes:
         """The UTF-8 of `decode`, as Hugging Face gives no bytes: U+FFFD for what is not UTF-8."""
         return self.decode(ids, skip_special_tokens).encode("utf-8")
+
+    def decode_stream(self, prompt_ids: Ids, skip_special_tokens: bool) -> DecodeStream:
+        """A stream of the compiled decoder where the file's decoder has a plan."""
+        skip = bool(skip_special_tokens)
+        if self._decoder is None:
+            state = WholeState(lambda ids: self.decode(np.array(ids, dtype=np.uint32), skip))
+            return DecodeStream(state, (), prompt_ids)
+        decoder, plan = self._decoder
+        return DecodeStream(StreamState(decoder, skip), plan.text_steps, prompt_ids)
+
+    @cached_property
+    def _decoder(self) -> tuple[Decoder, DecoderPlan] | None:
+        """The compiled decoder and its plan, if there can be one."""
+        content = json.loads(self._data)
+        steps = read_decoder(Node(content.get("decoder"), self._source, "decoder"))
+        vocabulary = Vocabulary(self._tokenizer.get_vocab(with_added_tokens=False), [])
+        sound = vocabulary.ids_are_dense and vocabulary.ids_are_distinct
+        if not sound or any(isinstance(step, Other) for step in steps or ()):
+            return None
+        try:
+            plan = plan_decoder(steps)
+        except UnplannableDecoderError:
+            return None
+        added = self._tokenizer.get_added_tokens_decoder()
+        shown = {token_id: self._tokenizer.id_to_token(token_id) or "" for token_id in added}
+        # What was special once stays so, and the text counts, not the id (rules A2, D2).
+        contents = {token.content for token in added.values() if token.special}
+        contents |= {
+            token["content"] for token in content.get("added_tokens") or () if token["special"]
+        }
+        special = [token_id for token_id, text in shown.items() if text in contents]
+        return Decoder(vocabulary, shown, special, plan), plan
 
     # -------------------------------------------------------------- vocabulary
 

@@ -14,11 +14,13 @@ from tokcy._decode import Decoder
 from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
+from tokcy._stream import StreamState
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
 from tokcy.lengths import Lengths
 from tokcy.offsets import SpaceTrimmer
 from tokcy.spec import AddedToken, NativePlan, normalizer_of
+from tokcy.stream import DecodeStream
 from tokcy.threads import resolve_num_threads
 
 __all__ = ["NativeBackend", "native_backend", "preparer_of"]
@@ -145,6 +147,10 @@ class NativeBackend:
     def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes:
         return self._decoder.decode_bytes(ids, skip_special_tokens)
 
+    def decode_stream(self, prompt_ids: Ids, skip_special_tokens: bool) -> DecodeStream:
+        state = StreamState(self._decoder, skip_special_tokens)
+        return DecodeStream(state, self.plan.decoder.text_steps, prompt_ids)
+
     def token_to_id(self, token: str) -> int | None:
         found = self._added_ids.get(token)
         return self._vocabulary.token_to_id(token) if found is None else found
@@ -208,7 +214,12 @@ class NativeBackend:
     def _trimmer(self) -> SpaceTrimmer:
         largest = self._vocabulary.max_id
         tokens = [self._vocabulary.token_bytes(i) or b"" for i in range(largest + 1)]
-        return SpaceTrimmer(tokens, self._post.add_prefix_space)
+        matches = {
+            token.id: self._added_contents[token.id]
+            for token in self.added_tokens
+            if token.normalized and not (token.lstrip or token.rstrip)
+        }
+        return SpaceTrimmer(tokens, self._post.add_prefix_space, matches)
 
 
 class FittingBackend(NativeBackend):

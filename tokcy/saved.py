@@ -56,6 +56,8 @@ _ENTRIES = ("arena", "offsets", "kinds", "ids")
 def pack_backend(backend: NativeBackend, source: str) -> bytes:
     """The bytes of the saved form; ``source`` is kept as a remark."""
     plan = backend.plan
+    if not (plan.text.byte_level or plan.vocabulary.is_complete()):
+        raise TokcyError("a model that lacks characters has no saved form")
     entries = plan.vocabulary.tables()
     tables = {name: entries[name] for name in _ENTRIES} | backend.tables()
     arrays: Arrays = {name: np.frombuffer(table, np.uint8) for name, table in tables.items()}
@@ -69,6 +71,7 @@ def pack_backend(backend: NativeBackend, source: str) -> bytes:
         "reference": REFERENCE,
         "source": source,
         "byte_fallback": plan.vocabulary.byte_fallback,
+        "suffix": plan.vocabulary.suffix.decode(),
         "ignore_merges": plan.ignore_merges,
         "text": _text_header(plan.text),
         "post_processor": asdict(plan.post_processor),
@@ -130,9 +133,14 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
         "folded": text["folded"],
         "byte_fallback": header["byte_fallback"],
     }
+    suffix = header["suffix"]
+    if type(suffix) is not str or (suffix and not text["byte_level"]):
+        raise ValueError("suffix: not that of a byte-level model")
     if not all(type(flag) is bool for flag in alphabet.values()):
         raise ValueError("a flag is neither true nor false")
-    vocabulary = Vocabulary.from_tables(tables, **alphabet)
+    vocabulary = Vocabulary.from_tables(tables, **alphabet, suffix=suffix)
+    if not (text["byte_level"] or vocabulary.is_complete()):
+        raise ValueError("kinds: a character is lacking")
     added = tuple(_added_token(row) for row in header["added_tokens"])
     limit = max(vocabulary.max_id, vocabulary.n_entries + len(added))
     if not all(0 <= token.id <= limit for token in added):

@@ -21,6 +21,7 @@ from tokcy.loading import find_pretrained, read_model_file
 from tokcy.native import NativeBackend, native_backend
 from tokcy.saved import load_backend, pack_backend, write_file
 from tokcy.spec import AddedToken, Unsupported, plan_native, read_tokenizer_json
+from tokcy.stream import DecodeStream
 
 __all__ = ["Tokenizer"]
 
@@ -311,9 +312,27 @@ class Tokenizer:
     def decode_bytes(self, ids: ArrayLike, *, skip_special_tokens: bool = False) -> bytes:
         """The bytes that token ids stand for, broken UTF-8 and all.
 
+        Of tokens for byte fallback these are their bytes, where `decode` has U+FFFD for each byte
+        of a run that is not UTF-8 as a whole.
+
         On the Hugging Face backend, which has no such method, it is the UTF-8 of `decode`.
         """
         return self._backend.decode_bytes(_as_ids(ids), skip_special_tokens)
+
+    def decode_stream(
+        self, prompt_ids: ArrayLike = (), skip_special_tokens: bool = False
+    ) -> DecodeStream:
+        """A `DecodeStream`, which gives the text of ids that come one by one.
+
+        Args:
+            prompt_ids: what stands before, and is not given again. It matters where a character
+                begins in there, or the first token of a text loses a space.
+            skip_special_tokens: leave special tokens out.
+
+        Raises:
+            TypeError, TokenIdError: as in `decode`.
+        """
+        return self._backend.decode_stream(_as_ids(prompt_ids), skip_special_tokens)
 
     # -------------------------------------------------------------- vocabulary
 

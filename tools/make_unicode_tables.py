@@ -94,7 +94,9 @@ def lowercase() -> list[list[int]]:
     """[[c, its lower case…]] of every character that Lowercase changes."""
     others = SCALARS.replace("\n", "")
     lowered = each_normalized(normalizers.Lowercase(), others)
-    return [[ord(c), *map(ord, lower)] for c, lower in zip(others, lowered, strict=True) if lower != c]
+    return [
+        [ord(c), *map(ord, lower)] for c, lower in zip(others, lowered, strict=True) if lower != c
+    ]
 
 
 def case_tables() -> tuple[list[list[int]], list[list[int]]]:
@@ -158,7 +160,7 @@ def canonical_tables() -> tuple[list[list[int]], list[list[int]]]:
 
 
 def compatibility_decompositions() -> list[list[int]]:
-    """Full compatibility decompositions [[c, …]] of the characters whose canonical one is another."""
+    """Full compatibility decompositions [[c, …]], where they are not the canonical ones."""
     plain = [c for c in SCALARS if ord(c) not in HANGUL_SYLLABLES and c != "\n"]
     canonical = each_normalized(normalizers.NFD(), plain)
     full = each_normalized(normalizers.NFKD(), plain)

@@ -76,7 +76,6 @@ class SplitTables:
         for array in tables:
             array.setflags(write=False)
 
-
     @property
     def cuts_nothing(self) -> bool:
         """Whether every text stays in one piece, as the pattern matches nowhere."""

@@ -6,6 +6,7 @@ Anything else is :class:`Unsupported`, with the reason, and goes to the Hugging 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tokcy._vocab import Vocabulary
@@ -17,6 +18,7 @@ from .model import (
     BpeModel,
     ByteLevel,
     DecoderStep,
+    NormalForm,
     NormalizerStep,
     Other,
     Padding,
@@ -118,6 +120,8 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
     text = _plan_text(spec)
     vocabulary = _plan_vocabulary(model, text)
     post_processor = _plan_post_processor(spec.post_processor)
+    if post_processor.trim_offsets and not text.byte_level:
+        raise _Unplannable("trimming offsets without ByteLevel is not supported natively")
     decoder = _plan_decoder(spec.decoder)
     if isinstance(spec.truncation, Other):
         raise _other("truncation", spec.truncation)
@@ -126,6 +130,8 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
     splits = plan_borders(text.splits, vocabulary, model.ignore_merges)
     added_tokens = _plan_added_tokens(spec.added_tokens, vocabulary)
     token_forms = _plan_token_forms(added_tokens, spec.normalizer)
+    if post_processor.trim_offsets:
+        _check_trimming(added_tokens, dict(token_forms), spec.normalizer)
     if model.problem is not None:
         raise model.problem
     return NativePlan(
@@ -204,12 +210,13 @@ def _plan_token_forms(
     added_tokens: tuple[AddedToken, ...], normalizer: tuple[NormalizerStep, ...]
 ) -> tuple[tuple[int, str], ...]:
     """The normalized forms of tokens that have another content."""
+    compiled = normalizer_of(normalizer)
     forms: set[str] = set()
     changed: list[tuple[int, str]] = []
     for token in added_tokens:
         if not token.normalized:
             continue
-        form = normalizer_of(normalizer).normalize(token.content)
+        form = compiled.normalize(token.content)
         if not form:
             raise _Unplannable(
                 f"the normalizer leaves nothing of the added token {token.content!r}"
@@ -220,6 +227,30 @@ def _plan_token_forms(
         if form != token.content:
             changed.append((token.id, form))
     return tuple(changed)
+
+
+def _check_trimming(
+    added_tokens: tuple[AddedToken, ...],
+    token_forms: Mapping[int, str],
+    normalizer: tuple[NormalizerStep, ...],
+) -> None:
+    """Refuse tokens whose spaces the raw text does not show.
+
+    Trimming goes by the text that was matched. With lstrip or rstrip that is not known, but NFC
+    keeps each space, and makes none but of the letter that stands for a space in ByteLevel.
+    """
+    for token in added_tokens:
+        form = token_forms.get(token.id, token.content)
+        if (
+            token.normalized
+            and (token.lstrip or token.rstrip)
+            and normalizer
+            and (normalizer != (NormalForm("NFC"),) or "Ġ" in form)
+        ):
+            raise _Unplannable(
+                f"trimming the offsets of the added token {token.content!r}, which is normalized "
+                "and takes spaces, is not supported natively"
+            )
 
 
 def _plan_post_processor(steps: tuple[PostProcessorStep, ...]) -> PostProcessor:

@@ -13,8 +13,7 @@ on whether it is the first or the last, so nearly all of it can be done at load,
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any, TypeAlias
@@ -90,6 +89,8 @@ class DecoderPlan:
             tuple(map(_step_from_json, values[name]))
             for name in ("token_steps", "run_steps", "text_steps")
         )
+        if _growth(tokens, runs, text) > _MAX_GROWTH:
+            raise ValueError("decoder: steps that make a text too long")
         return cls(tokens, flags[0], runs, flags[1], text)
 
 
@@ -121,7 +122,7 @@ def plan_decoder(steps: tuple[DecoderStep, ...] | None) -> DecoderPlan:
             byte_level, stage = True, 2
         else:
             chains[stage].append(_text_step(step))
-    if (growth := math.prod(map(_growth, chain(*chains)))) > _MAX_GROWTH:
+    if (growth := _growth(*chains)) > _MAX_GROWTH:
         raise UnplannableDecoderError(f"whose steps make a text {growth:.0f} times as long")
     tokens, runs, text = map(tuple, chains)
     return DecoderPlan(tokens, byte_fallback, runs, byte_level, text)
@@ -148,10 +149,14 @@ def _text_step(step: DecoderStep) -> TextStep:
     return Substitute(pattern, contents)
 
 
-def _growth(step: TextStep) -> float:
-    if isinstance(step, StripStart) or step == _SPACED:
-        return 1.0
-    return max(1.0, max(len(text.encode()) for text in step.contents) / len(step.pattern.encode()))
+def _growth(*chains: Iterable[TextStep]) -> float:
+    """How many times as long as a token's text what the steps make of it may be."""
+    growth = 1.0
+    for step in chain(*chains):
+        if isinstance(step, Substitute) and step != _SPACED:
+            longest = max(len(content.encode()) for content in step.contents)
+            growth *= max(1.0, longest / len(step.pattern.encode()))
+    return growth
 
 
 def _step_from_json(values: Mapping[str, Any]) -> TextStep:
@@ -165,6 +170,6 @@ def _step_from_json(values: Mapping[str, Any]) -> TextStep:
     step = Substitute(values["pattern"], tuple(values["contents"]))
     if len(step.contents) != 4 or not all(type(text) is str for text in step.contents):
         raise ValueError("decoder: no contents")
-    if step != _SPACED and (type(step.pattern) is not str or not 0 < _growth(step) <= _MAX_GROWTH):
+    if step != _SPACED and (type(step.pattern) is not str or not step.pattern):
         raise ValueError("decoder: no pattern")
     return step

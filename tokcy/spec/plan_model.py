@@ -31,9 +31,8 @@ def plan_vocabulary(model: BpeModel, *, byte_level: bool, folded: bool) -> Vocab
     vocabulary = model.vocabulary
     if model.dropout:
         raise UnplannableModelError("dropout is not supported natively")
-    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
-        if getattr(model, name):
-            raise UnplannableModelError(f"{name} is not supported natively")
+    if model.continuing_subword_prefix:
+        raise UnplannableModelError("continuing_subword_prefix is not supported natively")
     if not vocabulary.ids_are_dense:
         raise UnplannableModelError(
             f"token id {vocabulary.max_id} in a vocabulary of {vocabulary.n_entries} is not "
@@ -47,18 +46,44 @@ def plan_vocabulary(model: BpeModel, *, byte_level: bool, folded: bool) -> Vocab
             raise UnplannableModelError(
                 f"{cause} with an incomplete byte alphabet is not supported natively"
             )
-        return vocabulary
+        return _with_ends(model) if model.end_of_word_suffix else vocabulary
+    if model.end_of_word_suffix:
+        raise UnplannableModelError("end_of_word_suffix without ByteLevel is not supported natively")
     return _characters(model, folded)
 
 
+def _with_ends(model: BpeModel) -> Vocabulary:
+    assert model.end_of_word_suffix is not None
+    vocabulary = model.vocabulary.with_suffix(model.end_of_word_suffix)
+    if model.ignore_merges:  # which looks for pieces without the suffix
+        raise UnplannableModelError("end_of_word_suffix with ignore_merges is not supported natively")
+    if not (vocabulary.has_all_bytes() and vocabulary.has_all_ends()):
+        raise UnplannableModelError(
+            "end_of_word_suffix with an incomplete byte alphabet is not supported natively"
+        )
+    if not vocabulary.ends_are_last():
+        raise UnplannableModelError("merges behind end_of_word_suffix are not supported natively")
+    return vocabulary
+
+
 def _characters(model: BpeModel, folded: bool) -> Vocabulary:
-    vocabulary = model.vocabulary.characters(folded=folded, byte_fallback=model.byte_fallback)
-    if not vocabulary.is_complete():
-        raise UnplannableModelError("a vocabulary that lacks characters is not supported natively")
+    vocabulary = model.vocabulary.characters(
+        folded=folded,
+        byte_fallback=model.byte_fallback,
+        unk_token=model.unk_token,
+        fuse_unk=model.fuse_unk,
+    )
+    special = vocabulary.byte_names()
+    if not vocabulary.is_complete() and model.unk_token is not None:
+        if vocabulary.unknown_id < 0:  # an error, once a character is unknown
+            raise UnplannableModelError("unk_token that is no entry is not supported natively")
+        special.append(vocabulary.unknown_id)
     if folded and vocabulary.token_to_id("▁") is None:  # else three byte tokens would be one
         raise UnplannableModelError("a vocabulary without '▁' is not supported natively")
-    if vocabulary.merges_name(vocabulary.byte_names()):
-        raise UnplannableModelError("merges of tokens such as <0x0A> are not supported natively")
+    if vocabulary.merges_name(special):
+        raise UnplannableModelError(
+            "merges of unk_token or tokens such as <0x0A> are not supported natively"
+        )
     if model.byte_fallback and model.ignore_merges:  # a piece may be written like such a token
         raise UnplannableModelError("byte_fallback with ignore_merges is not supported natively")
     return vocabulary
@@ -71,7 +96,7 @@ def plan_borders(
 
     Under ignore_merges a part of a piece may have other ids than the same bytes as a piece.
     """
-    if splits or ignore_merges or not vocabulary.is_complete():
+    if splits or ignore_merges or not vocabulary.is_complete() or vocabulary.suffix:
         return splits
     joined = np.frombuffer(vocabulary.joined_ascii(), dtype=np.bool_).reshape(128, 128)
     borders = border_split(joined)

@@ -96,8 +96,10 @@ def plan_text(
         _check_order(pre_tokenizer)
         first = pre_tokenizer[0] if pre_tokenizer else None
         byte_level = any(isinstance(step, ByteLevel) for step in pre_tokenizer)
-        marks = isinstance(first, Metaspace) and first.replacement == _MARK
-        folded = not byte_level and (marks or _marks_spaces(normalizer))
+        if isinstance(first, Metaspace):
+            folded = not byte_level and first.replacement == _MARK
+        else:
+            folded = not byte_level and _marks_spaces(normalizer)
         span_normalizer: tuple[NormalizerStep, ...] = (_FOLD,) if folded else ()
         prefix, prefix_first = "", False
         if isinstance(first, ByteLevel) and first.add_prefix_space:
@@ -114,9 +116,7 @@ def plan_text(
         splits = _plan_splits(pre_tokenizer, folded)
     except PatternError as error:
         raise UnplannableTextError(str(error)) from error
-    return TextPlan(
-        normalizer, span_normalizer, prefix, prefix_first, byte_level, folded, splits
-    )
+    return TextPlan(normalizer, span_normalizer, prefix, prefix_first, byte_level, folded, splits)
 
 
 def _check_normalizer(steps: tuple[NormalizerStep, ...]) -> None:
@@ -133,7 +133,9 @@ def _check_normalizer(steps: tuple[NormalizerStep, ...]) -> None:
 
 def _check_order(steps: tuple[PreTokenizerStep, ...]) -> None:
     if sum(isinstance(step, ByteLevel) for step in steps) > 1:
-        raise UnplannableTextError("more than one ByteLevel pre-tokenizer is not supported natively")
+        raise UnplannableTextError(
+            "more than one ByteLevel pre-tokenizer is not supported natively"
+        )
     for step in steps[1:]:
         if isinstance(step, ByteLevel) and step.add_prefix_space:
             raise UnplannableTextError(
@@ -149,13 +151,17 @@ def _marks_spaces(steps: tuple[NormalizerStep, ...]) -> bool:
     """Whether "▁" certainly stands for every space behind these steps."""
     marked = False
     for step in steps:
-        if step == _MARK_SPACES:
-            marked = True
-        elif isinstance(step, Prepend | Replace) and " " in step.content:
-            marked = False
-        elif isinstance(step, NormalForm) and step.form in ("NFKC", "NFKD"):
-            marked = False
+        marked = step == _MARK_SPACES or (marked and not _may_make_spaces(step))
     return marked
+
+
+def _may_make_spaces(step: NormalizerStep) -> bool:
+    match step:
+        case Prepend(content) | Replace(content=content):
+            return " " in content
+        case NormalForm(form):
+            return form in ("NFKC", "NFKD")
+    return False
 
 
 def _folding_early(steps: tuple[NormalizerStep, ...]) -> tuple[NormalizerStep, ...]:
@@ -210,9 +216,7 @@ def _compile(step: PreTokenizerStep, byte_level: bool, folded: bool) -> list[Spl
             )
         ]
     return [
-        charset_split(
-            ucd.rust_set(name), behavior=behavior, byte_level=byte_level, folded=folded
-        )
+        charset_split(ucd.rust_set(name), behavior=behavior, byte_level=byte_level, folded=folded)
         for name, behavior in _sets(step)
     ]
 
