@@ -100,6 +100,13 @@ def test_missing_bytes_and_far_ranks() -> None:
         load(rank_file({**RANKS, b"zz": 200_000_000}))
 
 
+@pytest.mark.slow
+def test_too_many_merges() -> None:
+    runs = {b"a" * n: 256 + n for n in range(2, 2100)}
+    with pytest.raises(ModelFileError, match="cut in two others in 2201851 ways"):
+        load(rank_file({**BYTES, **runs}))
+
+
 def test_gaps_between_ranks_are_fine() -> None:
     backend = load(rank_file({token: 3 * rank for token, rank in RANKS.items()}))
     assert backend.encode("abc the", True, True, None).tolist() == [771, 774]

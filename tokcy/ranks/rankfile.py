@@ -20,6 +20,7 @@ __all__ = ["MAX_RANK", "MAX_TOKEN_BYTES", "Ranks", "make_vocabulary", "read_rank
 
 MAX_TOKEN_BYTES = 4096  # all cuts of a token are looked at; the longest in the known files has 512
 MAX_RANK = 2**28
+MAX_MERGES = 2**21 - 257  # that the engine has numbers for; o200k has 446,189
 
 _TOKEN = re.compile(rb"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
@@ -178,8 +179,8 @@ def make_vocabulary(ranks: Ranks, source: str) -> Vocabulary:
     """The vocabulary of these tokens, and all their merges.
 
     Raises:
-        ModelFileError: a token has two ranks, a byte is no token by itself, or ids are far beyond
-            the number of tokens.
+        ModelFileError: a token has two ranks, a byte is no token by itself, ids are far beyond the
+            number of tokens, or there are too many merges.
     """
     offsets = np.zeros(len(ranks.lengths) + 1, dtype=np.uint32)
     np.cumsum(ranks.lengths, out=offsets[1:])
@@ -198,6 +199,12 @@ def make_vocabulary(ranks: Ranks, source: str) -> Vocabulary:
         missing = next(byte for byte in range(256) if bytes([byte]) not in known)
         raise ModelFileError(
             f"the byte 0x{missing:02X} is no token, so not every text can be encoded", source=source
+        )
+    if vocabulary.n_merges > MAX_MERGES:
+        raise ModelFileError(
+            f"its tokens can be cut in two others in {vocabulary.n_merges} ways, and at most "
+            f"{MAX_MERGES} are supported",
+            source=source,
         )
     return vocabulary
 
