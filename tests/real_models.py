@@ -4,8 +4,10 @@ from __future__ import annotations
 
 NATIVE = [
     "claude_old",
+    "clip",
     "deepseek_v3",
     "falcon",
+    "gemma3",
     "glm4_5",
     "gpt2",
     "gpt4o",
@@ -13,19 +15,17 @@ NATIVE = [
     "gpt_oss",
     "kimi_k2",
     "kimi_k3",
+    "llama2_kit",
     "llama3",
+    "mistral03",
     "modernbert",
     "olmo1",
+    "phi3_mini",
     "qwen3",
     "roberta_base",
     "whisper_tiny",
 ]
 FALLBACK = {
     "bert_minilm": "model WordPiece is not supported natively",
-    "clip": "end_of_word_suffix is not supported natively",
-    "gemma3": "no ByteLevel pre-tokenizer is not supported natively",
-    "llama2_kit": "no ByteLevel pre-tokenizer is not supported natively",
-    "mistral03": "no ByteLevel pre-tokenizer is not supported natively",
-    "phi3_mini": "no ByteLevel pre-tokenizer is not supported natively",
     "t5_small": "model without a type is not supported natively",
 }

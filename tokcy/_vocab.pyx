@@ -291,7 +291,8 @@ cdef class Vocabulary:
         byte_level: whether tokens are written with one character per byte.
         folded: whether "▁" in a token stands for a space.
         byte_fallback: whether entries such as ``<0x0A>`` stand for bytes.
-        unknown_id: what a character becomes that is no entry, -1 for nothing.
+        unknown_id: what a character becomes that is no entry; -1 if it is dropped, or none is
+            lacking.
         fuses_unknown: whether several of these in a row become one.
         suffix: what entries end with that stand at the end of a piece, UTF-8.
 
@@ -404,7 +405,9 @@ cdef class Vocabulary:
         made.byte_fallback = byte_fallback
         made.fuses_unknown = fuse_unk
         made._respell(self)
-        unknown = None if unk_token is None else self.token_to_id(unk_token)
+        unknown = None
+        if unk_token is not None and not made.is_complete():
+            unknown = self.token_to_id(unk_token)
         made.unknown_id = -1 if unknown is None else unknown
         return made
 
