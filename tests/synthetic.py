@@ -13,7 +13,17 @@ from typing import Any
 
 import tokenizers
 from hypothesis import strategies as st
-from tokenizers import decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
+
+from tokcy.spec.model import (
+    Lowercase,
+    NormalForm,
+    NormalizerStep,
+    Prepend,
+    Replace,
+    Strip,
+    StripAccents,
+)
 
 Model = dict[str, Any]
 
@@ -131,6 +141,24 @@ def added_token(content: str, **flags: bool) -> Model:
 def load(model: Model) -> tokenizers.Tokenizer:
     """The model as the oracle loads it."""
     return tokenizers.Tokenizer.from_str(json.dumps(model))
+
+
+def normalizer_step(step: NormalizerStep) -> Any:
+    """The oracle's step that does the same."""
+    match step:
+        case NormalForm(form):
+            return getattr(normalizers, form)()
+        case Lowercase():
+            return normalizers.Lowercase()
+        case StripAccents():
+            return normalizers.StripAccents()
+        case Strip(left, right):
+            return normalizers.Strip(left, right)
+        case Prepend(content):
+            return normalizers.Prepend(content)
+        case Replace(pattern, is_regex, content):
+            return normalizers.Replace(Regex(pattern) if is_regex else pattern, content)
+    raise AssertionError(step)
 
 
 @st.composite

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic import BYTES
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+from synthetic import BYTES, normalizer_step
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from tokcy.spec import normalizer_of
 from tokcy.spec.model import (
@@ -49,27 +48,10 @@ steps = st.one_of(
 )
 
 
-def oracle_of(step: NormalizerStep) -> Any:
-    match step:
-        case NormalForm(form):
-            return getattr(normalizers, form)()
-        case Lowercase():
-            return normalizers.Lowercase()
-        case StripAccents():
-            return normalizers.StripAccents()
-        case Strip(left, right):
-            return normalizers.Strip(left, right)
-        case Prepend(content):
-            return normalizers.Prepend(content)
-        case Replace(pattern, is_regex, content):
-            return normalizers.Replace(Regex(pattern) if is_regex else pattern, content)
-    raise AssertionError(step)
-
-
 def check(chain: list[NormalizerStep], text: str) -> None:
     """The text and, through a model of single bytes, where each byte of it comes from."""
     normalizer = normalizer_of(tuple(chain))
-    oracle = normalizers.Sequence([oracle_of(step) for step in chain])
+    oracle = normalizers.Sequence([normalizer_step(step) for step in chain])
     expected = oracle.normalize_str(text)
     assert normalizer.normalize(text) == expected
     if normalizer.is_settled(text):
@@ -99,7 +81,7 @@ def test_several_steps(chain: list[NormalizerStep], text: str) -> None:
 )
 @pytest.mark.parametrize("beside", ["", "a", "Σ", "\u0301"])
 def test_every_character(step: NormalizerStep, beside: str) -> None:
-    normalizer, oracle = normalizer_of((step,)), oracle_of(step)
+    normalizer, oracle = normalizer_of((step,)), normalizer_step(step)
     for text in (f"\n{beside}".join(SCALARS), SCALARS[::-1]):
         assert normalizer.normalize(text) == oracle.normalize_str(text)
 

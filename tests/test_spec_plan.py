@@ -233,6 +233,18 @@ def test_normalizers(normalizer: Any, expected: Any) -> None:
             {"type": "Replace", "pattern": {"Regex": "a*"}, "content": "a"},
             "a Replace of empty matches is not supported natively",
         ),
+        (
+            {"type": "Replace", "pattern": {"Regex": r"\z"}, "content": "a"},
+            "a Replace of empty matches is not supported natively",
+        ),
+        (
+            {"type": "Replace", "pattern": {"Regex": "$"}, "content": "a"},
+            "a Replace of empty matches is not supported natively",
+        ),
+        (
+            {"type": "Replace", "pattern": {"Regex": "(?=a)"}, "content": "a"},
+            "a Replace of empty matches is not supported natively",
+        ),
     ],
 )
 def test_unsupported_normalizers(normalizer: Any, expected: str) -> None:

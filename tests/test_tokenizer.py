@@ -64,7 +64,8 @@ def tok() -> Tokenizer:
 def fallback() -> Tokenizer:
     """The same model with a step that changes nothing and only Hugging Face runs."""
     model = special_model()
-    model["normalizer"] = {"type": "Replace", "pattern": {"String": "\ue000"}, "content": "\ue000"}
+    pattern = {"Regex": "(?<=\ue000)\ue000"}
+    model["normalizer"] = {"type": "Replace", "pattern": pattern, "content": "\ue000"}
     found = Tokenizer.from_json(json.dumps(model))
     assert found.backend == "huggingface"
     return found
@@ -123,7 +124,7 @@ def test_control_token_that_the_model_makes_by_itself(ignore_merges: bool) -> No
     model = synthetic.model_from_merges(
         [("a", "b")], added_tokens=[synthetic.added_token("ab")], ignore_merges=ignore_merges
     )
-    changed = {**model, "normalizer": {"type": "Lowercase"}}
+    changed = {**model, "normalizer": {"type": "Nmt"}}
     for subject in (Tokenizer.from_json(json.dumps(m)) for m in (model, changed)):
         assert subject.encode("a b", allow_special=False).tolist()
         calls: list[Callable[..., Any]] = [
@@ -418,13 +419,13 @@ def test_repr_and_state(tok: Tokenizer, fallback: Tokenizer) -> None:
 
 
 def test_one_warning_for_a_fallback(caplog: pytest.LogCaptureFixture) -> None:
-    model = special_model() | {"normalizer": {"type": "Lowercase"}}
+    model = special_model() | {"normalizer": {"type": "Nmt"}}
     with caplog.at_level(logging.WARNING, logger="tokcy"):
         subject = Tokenizer.from_json(json.dumps(model))
         subject.encode("A")
         subject.encode_batch(["A", "B"])
     assert len(caplog.records) == 1
-    assert "normalizer Lowercase is not supported natively" in caplog.text
+    assert "normalizer Nmt is not supported natively" in caplog.text
     assert subject.fallback_reason is not None
 
 

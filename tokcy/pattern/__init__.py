@@ -16,6 +16,7 @@ from .split import (
     fixed_length_split,
     fuse_splits,
     literal_split,
+    may_be_empty,
     single_characters,
     word_split,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "fixed_length_split",
     "fuse_splits",
     "literal_split",
+    "may_be_empty",
     "single_characters",
     "word_split",
 ]

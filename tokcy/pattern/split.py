@@ -15,7 +15,7 @@ from .charset import CharSet
 from .classes import MAX_CLASSES, Classes
 from .parser import parse
 from .spaces import fold_spaces
-from .syntax import Alt, Cat, Chars, Empty, Node, Repeat
+from .syntax import Alt, Cat, Chars, Empty, Node, Repeat, nullable
 from .tokens import TokenMachine
 from .transducer import Machine, Transducer, build_transducer
 
@@ -29,6 +29,7 @@ __all__ = [
     "fixed_length_split",
     "fuse_splits",
     "literal_split",
+    "may_be_empty",
     "single_characters",
     "word_split",
 ]
@@ -81,11 +82,6 @@ class SplitTables:
         """Whether every text stays in one piece, as the pattern matches nowhere."""
         matches = np.isin(self.dfa.accept, (MATCH, SPLIT_GAP)).any()
         return not matches and not (self.behavior == "Removed" and self.invert)
-
-    @property
-    def matches_nothing(self) -> bool:
-        """Whether there is an empty match, as far as the automaton tells."""
-        return bool((self.dfa.accept == SPLIT_GAP).any())
 
 
 def compile_split(
@@ -147,6 +143,11 @@ def fixed_length_split(
     """Compile FixedLength: pieces of so many characters, and what is left."""
     node = Repeat(Chars(CharSet.everything()), 1, length)
     return _tables(f"{length} characters", node, "Isolated", False, byte_level, folded)
+
+
+def may_be_empty(pattern: str) -> bool:
+    """Whether a pattern may match the empty text somewhere, be it at the end of a text alone."""
+    return nullable(parse(pattern))
 
 
 def single_characters(pattern: str) -> npt.NDArray[np.int32] | None:

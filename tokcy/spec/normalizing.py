@@ -10,7 +10,7 @@ import numpy as np
 
 from tokcy import unicode as ucd
 from tokcy._normalize import Normalizer
-from tokcy.pattern import SplitTables, compile_split, literal_split, single_characters
+from tokcy.pattern import compile_split, literal_split, single_characters
 
 from .model import (
     Lowercase,
@@ -23,7 +23,7 @@ from .model import (
     StripAccents,
 )
 
-__all__ = ["normalizer_of", "replaced"]
+__all__ = ["normalizer_of"]
 
 _MAX_CHARACTERS = 1000  # that are told one by one; looking for more of them is left to the scan
 
@@ -36,12 +36,6 @@ def normalizer_of(steps: tuple[NormalizerStep, ...]) -> Normalizer:
         PatternError: the pattern of a Replace cannot be done exactly.
     """
     return Normalizer([_compiled(step) for step in steps])
-
-
-def replaced(step: Replace) -> SplitTables:
-    """The split that removes what a Replace replaces."""
-    compiler = compile_split if step.is_regex else literal_split
-    return compiler(step.pattern, behavior="Removed", invert=False)
 
 
 def _compiled(step: NormalizerStep) -> tuple[Any, ...]:
@@ -69,7 +63,9 @@ def _replacement(step: Replace) -> tuple[Any, ...]:
     characters = single_characters(step.pattern) if step.is_regex else None
     if characters is not None and np.sum(np.diff(characters)) + len(characters) < _MAX_CHARACTERS:
         return "map", dict.fromkeys(_members(characters), step.content)
-    return "replace", replaced(step), step.content
+    compiler = compile_split if step.is_regex else literal_split
+    matches = compiler(step.pattern, behavior="Removed", invert=False)
+    return "replace", matches, step.content
 
 
 def _members(ranges: ucd.Int32Array) -> Iterator[int]:

@@ -24,6 +24,7 @@ from tokcy.pattern import (
     compile_split,
     fixed_length_split,
     literal_split,
+    may_be_empty,
     word_split,
 )
 
@@ -45,7 +46,7 @@ from .model import (
     Whitespace,
     WhitespaceSplit,
 )
-from .normalizing import replaced
+from .normalizing import normalizer_of
 
 __all__ = ["TextPlan", "UnplannableTextError", "plan_text"]
 
@@ -113,6 +114,7 @@ def plan_text(
         elif folded and not any(t.normalized and (t.lstrip or t.rstrip) for t in added_tokens):
             # Only a token that takes the spaces beside it tells a space from "▁".
             normalizer, span_normalizer = _folding_early(normalizer), ()
+        normalizer_of(normalizer)
         splits = _plan_splits(pre_tokenizer, folded)
     except PatternError as error:
         raise UnplannableTextError(str(error)) from error
@@ -127,7 +129,9 @@ def _check_normalizer(steps: tuple[NormalizerStep, ...]) -> None:
     for step in steps:
         if isinstance(step, Prepend) and not step.content:
             raise UnplannableTextError("a Prepend of nothing is not supported natively")
-        if isinstance(step, Replace) and replaced(step).matches_nothing:
+        if isinstance(step, Replace) and (
+            may_be_empty(step.pattern) if step.is_regex else not step.pattern
+        ):
             raise UnplannableTextError("a Replace of empty matches is not supported natively")
 
 
