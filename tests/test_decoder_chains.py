@@ -151,6 +151,15 @@ def test_long_lists(real_chain: Twins, n: int) -> None:
         real_chain.check(ids.tolist(), True)
 
 
+def test_a_last_token_behind_a_run() -> None:
+    """Both go through the steps behind byte fallback, and the run later."""
+    steps = [{"type": "BPEDecoder", "suffix": "</w>"}, BYTE_FALLBACK]
+    steps += [replace("a", " "), replace("\ufffd", "b")]
+    twins = Twins({"type": "Sequence", "decoders": steps})
+    for tokens in (["<0xE4>", "a"], ["<0xE4>", "a", "a"], ["<0xE4>", "<0xFF>", "aa"]):
+        twins.check([3 * TOKENS.index(token) for token in tokens], False)
+
+
 def test_bytes_of_byte_tokens_are_left_alone() -> None:
     twins = Twins(REAL_CHAINS["llama2"])
     ids = np.array([3 * TOKENS.index(token) for token in ("▁a", "<0xE4>", "<0xFF>", "▁")])

@@ -35,7 +35,7 @@ cdef struct Output:
     bint begun              # whether there was anything before the run
     bint skip_special
     bint raw                # leave bytes as they are
-    Bytes[4] spare
+    Bytes[6] spare          # for steps: two on tokens, two behind byte fallback, two at a run's end
 
 
 cdef inline void open_run(Output* out) noexcept nogil:
@@ -67,7 +67,7 @@ cdef class Decoder:
     cdef size_t _size_of(self, size_t entry) noexcept nogil
     cdef int _put(self, size_t token, Span text, bint special, Output* work) except -1
     cdef int piece(self, Span* text, int place, Output* work) noexcept nogil
-    cdef Span _join(self, cnp.ndarray ids, Output* out) except *
+    cdef int _join(self, cnp.ndarray ids, Output* out, Span* text) except -1
     cdef int _append_by_place(self, const uint32_t* ids, size_t n, Output* out) except -1
     cdef bint is_kept(self, uint32_t token, const Output* out) noexcept nogil
     cdef int append_in_place(self, uint32_t token, int place, Output* out) except -1

@@ -166,7 +166,7 @@ cdef class Decoder:
         out.skip_special = skip_special
         out.raw = True
         try:
-            text = self._join(ids, &out)
+            self._join(ids, &out, &text)
             return PyBytes_FromStringAndSize(<const char*>text.data, text.size)
         finally:
             output_free(&out)
@@ -174,18 +174,19 @@ cdef class Decoder:
     def decode(self, cnp.ndarray ids, bint skip_special):
         """The text of the ids (uint32[n]); bytes that are not UTF-8 become U+FFFD."""
         cdef Output out
+        cdef Span text
         memset(&out, 0, sizeof(Output))
         out.skip_special = skip_special
         try:
-            return _text_of(best, self._join(ids, &out))
+            self._join(ids, &out, &text)
+            return _text_of(best, text)
         finally:
             output_free(&out)
 
-    cdef Span _join(self, cnp.ndarray ids, Output* out) except *:
-        """The bytes of all ids; they lie in `out`."""
+    cdef int _join(self, cnp.ndarray ids, Output* out, Span* text) except -1:
+        """Find the bytes of all ids; they lie in `out`."""
         cdef size_t n
         cdef const uint32_t* data
-        cdef Span text
         if (cnp.PyArray_NDIM(ids) != 1 or cnp.PyArray_TYPE(ids) != cnp.NPY_UINT32
                 or not cnp.PyArray_ISCARRAY_RO(ids)):
             raise ValueError("ids must be a contiguous array uint32[n]")
@@ -197,14 +198,12 @@ cdef class Decoder:
             self.append_all(data, n, out)
         if out.in_run and self.close_run(LAST, out) < 0:
             raise MemoryError
-        if not self.text_steps.n_steps:
-            return Span(out.text.data, out.text.size)
-        if self.byte_level and not out.raw:
+        if self.text_steps.n_steps and self.byte_level and not out.raw:
             _repair(&out.text)
-        text = Span(out.text.data, out.text.size)
-        if self.text_steps.run(FIRST | LAST, &text, out.spare) < 0:
+        text[0] = Span(out.text.data, out.text.size)
+        if self.text_steps.run(FIRST | LAST, text, out.spare) < 0:
             raise MemoryError
-        return text
+        return 0
 
     cdef int _append_by_place(self, const uint32_t* ids, size_t n, Output* out) except -1:
         """Append the tokens, the first and the last of those that are kept as such (D6)."""
@@ -238,11 +237,12 @@ cdef class Decoder:
         cdef Span text = Span(<const uint8_t*><const char*>content, len(content))
         cdef int byte = self.piece(&text, place, out)
         cdef int status = 0
+        cdef uint8_t single = <uint8_t>byte
         if byte == NO_MEMORY:
             raise MemoryError
         if byte >= 0:
             open_run(out)
-            status = bytes_append(&out.text, <const uint8_t*>&byte, 1)
+            status = bytes_append(&out.text, &single, 1)
         else:
             if out.in_run:
                 status = self.close_run(0, out)
@@ -339,7 +339,7 @@ cdef class Decoder:
         if out.raw or utf8_valid_size(piece.data, n) == n:
             if self.run_steps.n_steps == 0:
                 return 0
-            if self.run_steps.run(place, &piece, out.spare + 2) < 0:
+            if self.run_steps.run(place, &piece, out.spare + 4) < 0:
                 return -1
             text.size = out.run_at
             if bytes_reserve(text, piece.size) < 0:     # nothing moves if the piece lies in there
@@ -352,7 +352,7 @@ cdef class Decoder:
         for k in range(n):      # each is a text of its own
             piece = Span(REPLACEMENT, 3)
             if self.run_steps.run(place & ~(FIRST if k else 0) & ~(LAST if k < n - 1 else 0),
-                                  &piece, out.spare + 2) < 0:
+                                  &piece, out.spare + 4) < 0:
                 return -1
             if bytes_append(text, piece.data, piece.size) < 0:
                 return -1
@@ -362,7 +362,7 @@ cdef class Decoder:
 cdef void output_free(Output* out) noexcept nogil:
     cdef int k
     free(out.text.data)
-    for k in range(4):
+    for k in range(6):
         free(out.spare[k].data)
 
 
