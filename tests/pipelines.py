@@ -198,8 +198,9 @@ def _model(
     suffix: str = "",
 ) -> Model:
     """A model whose merges begin with the letters in ``merging``."""
-    tokens = [*letters, *(c + suffix for c in letters if suffix and choose.random() < 0.9)]
-    tokens += [prefix + token for token in tokens if prefix and choose.random() < 0.9]
+    marked = 1 if choose.random() < 0.7 else 0.9  # how many letters have forms with the marks
+    tokens = [*letters, *(c + suffix for c in letters if suffix and choose.random() < marked)]
+    tokens += [prefix + token for token in tokens if prefix and choose.random() < marked]
     usual = [t for t in tokens if t.removeprefix(prefix).removesuffix(suffix) in merging]
     bytes_of = BYTE_TOKENS if letters is not BYTES and choose.random() < 0.6 else []
     if choose.random() < 0.15:

@@ -30,16 +30,24 @@ SWEEP_CASES = 12_800
 
 # The least share of the files with a feature that run natively, in percent.
 FLOORS = {
-    "added special": 8,
-    "added twice": 5,
-    "model of bytes": 20,
-    "normalizer none": 15,
-    "normalizer NFC": 10,
-    "pre_tokenizer ByteLevel": 20,
-    "decoder ByteLevel": 20,
-    "post_processor TemplateProcessing": 8,
-    "truncation": 5,
-    "padding": 5,
+    **dict.fromkeys(("model of bytes", "pre_tokenizer ByteLevel", "decoder ByteLevel"), 40),
+    **dict.fromkeys(("model of characters", "pre_tokenizer none", "model byte_fallback"), 20),
+    **dict.fromkeys(("model unk_token", "model fuse_unk", "model ignore_merges"), 18),
+    "model end_of_word_suffix": 3,
+    **dict.fromkeys([f"added {flag}" for flag in ("lstrip", "rstrip", "single_word")], 25),
+    **dict.fromkeys(["added normalized", "added special"], 25),
+    **dict.fromkeys([f"normalizer {kind}" for kind in ("none", "NFC", "Prepend", "Replace")], 25),
+    **dict.fromkeys([f"normalizer {kind}" for kind in ("NFD", "NFKC", "NFKD", "Lowercase")], 8),
+    **dict.fromkeys(["normalizer Strip", "normalizer StripAccents"], 8),
+    **dict.fromkeys([f"pre_tokenizer {kind}" for kind in ("Split", "Metaspace")], 15),
+    **dict.fromkeys([f"pre_tokenizer {kind}" for kind in ("Digits", "Punctuation")], 8),
+    **dict.fromkeys([f"pre_tokenizer Whitespace{end}" for end in ("", "Split")], 8),
+    "pre_tokenizer CharDelimiterSplit": 8,
+    **dict.fromkeys([f"decoder {kind}" for kind in ("Replace", "ByteFallback", "Fuse")], 20),
+    **dict.fromkeys([f"decoder {kind}" for kind in ("Strip", "Metaspace")], 20),
+    "post_processor TemplateProcessing": 20,
+    "truncation": 20,
+    "padding": 20,
 }
 
 
