@@ -13,6 +13,7 @@ import random
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
@@ -107,6 +108,14 @@ class Data:
 
     def texts(self) -> list[str]:
         return list(TEXTS) if self._there else ["python-library"]
+
+    def folders(self) -> Iterator[Path]:
+        """The folder of every model of the test data."""
+        if not self._there:
+            raise FileNotFoundError("no test data: set TOKCY_DATA to the folder with the models")
+        for entry in sorted((self._source / "tokenizers").iterdir()):
+            name = entry.name.partition(".")[0]
+            yield self._find(f"tokenizers/{name}", name)
 
     def model(self, name: str) -> Path:
         """The tokenizer.json of a model: a name of `models`, of the test data, or a path."""

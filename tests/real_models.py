@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 NATIVE = [
+    "claude_old",
+    "clip",
     "deepseek_v3",
     "falcon",
+    "gemma3",
     "glm4_5",
     "gpt2",
     "gpt4o",
@@ -12,20 +15,17 @@ NATIVE = [
     "gpt_oss",
     "kimi_k2",
     "kimi_k3",
+    "llama2_kit",
     "llama3",
+    "mistral03",
     "modernbert",
     "olmo1",
+    "phi3_mini",
     "qwen3",
     "roberta_base",
     "whisper_tiny",
 ]
 FALLBACK = {
     "bert_minilm": "model WordPiece is not supported natively",
-    "claude_old": "normalizer NFKC is not supported natively",
-    "clip": "normalizer Replace is not supported natively",
-    "gemma3": "normalizer Replace is not supported natively",
-    "llama2_kit": "normalizer Prepend is not supported natively",
-    "mistral03": "pre-tokenizer Metaspace is not supported natively",
-    "phi3_mini": "normalizer Prepend is not supported natively",
     "t5_small": "model without a type is not supported natively",
 }

@@ -13,7 +13,17 @@ from typing import Any
 
 import tokenizers
 from hypothesis import strategies as st
-from tokenizers import decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
+
+from tokcy.spec.model import (
+    Lowercase,
+    NormalForm,
+    NormalizerStep,
+    Prepend,
+    Replace,
+    Strip,
+    StripAccents,
+)
 
 Model = dict[str, Any]
 
@@ -101,6 +111,27 @@ def model_from_merges(
     }
 
 
+def character_model(
+    merges: Iterable[tuple[str, str]],
+    *,
+    letters: str = "ab▁é丰🙂",
+    byte_names: Iterable[int] = range(256),
+    **fields: Any,
+) -> Model:
+    """A model of characters with these letters, these merges and entries such as ``<0x0A>``.
+
+    It has neither normalizer nor pre-tokenizer; ``fields`` go into ``model``.
+    """
+    merges = list(merges)
+    names = [f"<0x{byte:02X}>" for byte in byte_names]
+    parts = "".join(left + right for left, right in merges)
+    vocab: dict[str, int] = {}
+    for token in ("<unk>", *names, *letters, *parts, *(left + right for left, right in merges)):
+        vocab.setdefault(token, len(vocab))
+    model = model_from_merges(merges, **{"byte_fallback": True, "vocab": vocab, **fields})
+    return {**model, "pre_tokenizer": None, "decoder": None}
+
+
 def added_token(content: str, **flags: bool) -> Model:
     """An added token as tokenizer.json spells it; ``model_from_merges`` gives it its id."""
     defaults = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
@@ -110,6 +141,24 @@ def added_token(content: str, **flags: bool) -> Model:
 def load(model: Model) -> tokenizers.Tokenizer:
     """The model as the oracle loads it."""
     return tokenizers.Tokenizer.from_str(json.dumps(model))
+
+
+def normalizer_step(step: NormalizerStep) -> Any:
+    """The oracle's step that does the same."""
+    match step:
+        case NormalForm(form):
+            return getattr(normalizers, form)()
+        case Lowercase():
+            return normalizers.Lowercase()
+        case StripAccents():
+            return normalizers.StripAccents()
+        case Strip(left, right):
+            return normalizers.Strip(left, right)
+        case Prepend(content):
+            return normalizers.Prepend(content)
+        case Replace(pattern, is_regex, content):
+            return normalizers.Replace(Regex(pattern) if is_regex else pattern, content)
+    raise AssertionError(step)
 
 
 @st.composite

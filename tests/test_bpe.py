@@ -87,15 +87,15 @@ def test_merges_given_twice_and_in_any_order() -> None:
 
 
 @st.composite
-def lists_of_all_cuts(draw: st.DrawFn) -> list[tuple[str, str]]:
+def lists_of_all_cuts(draw: st.DrawFn, letters: str = LETTERS) -> list[tuple[str, str]]:
     """Merge lists that, as Llama-3's, have for each token many ways to cut it in two.
 
     Tokens come in any order, so that parts may be made after what they are part of; now and
     then the merges of one token do not stand together, or one is given twice.
     """
-    made = ["".join(pair) for pair in draw(synthetic.merge_lists(letters=LETTERS))]
+    made = ["".join(pair) for pair in draw(synthetic.merge_lists(letters=letters))]
     tokens = draw(st.permutations(made)) if draw(st.booleans()) else made
-    parts = {*LETTERS, *tokens}
+    parts = {*letters, *tokens}
     merges = []
     for token in dict.fromkeys(tokens):
         cuts = [(token[:at], token[at:]) for at in range(1, len(token))]
@@ -149,7 +149,7 @@ def test_unknown_pieces_are_merged_together(
     if not cuts:  # a byte that no valid text has: nothing is cut, and nothing begins whole
         del model["vocab"][synthetic.BYTES[0x80]]
     bpe = Bpe(Vocabulary(model["vocab"], model["merges"]), False, simd=simd)
-    engine = Engine(Preparer((), False, False), PreTokenizer([BAR], simd=simd), bpe)
+    engine = Engine(Preparer(()), PreTokenizer([BAR], simd=simd), bpe)
     expected = [token for word in words for token in bpe.merge(word.encode())]
     for _ in range(2):  # the second time from the cache
         assert engine.encode("|".join(words), False, False).tolist() == expected

@@ -11,8 +11,9 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcy._decode import ByteDecoder, text_of
-from tokcy._vocab import Vocabulary
+from tokcy._decode import Decoder, text_of
+from tokcy._vocab import Vocabulary, token_text_to_bytes
+from tokcy.spec import DecoderPlan
 
 BORDERS = [0, 1, 2, 15, 16, 31, 32, 33, 47, 48, 60, 61, 62, 63, 64, 65, 66, 67, 126, 127, 128]
 FILLERS = ["a", "é", "ÿ", "Ā", "中", "\uffff", "🙂"]
@@ -105,20 +106,21 @@ def test_a_variant_that_is_not_there() -> None:
 
 
 LONG = ["b" * n for n in (14, 15, 16, 17, 100)]
-ADDED = {0: b"<s>", 300: b"", 301: b"<a long special token>", 302: b"plain", 303: "é".encode()}
+ADDED = {0: "<s>", 300: "ŁA", 301: "<a long special token>", 302: "plain", 303: "ł中"}
 SPECIAL = [0, 301]
 
 
 @pytest.fixture(scope="module")
-def decoder() -> ByteDecoder:
+def decoder() -> Decoder:
     model = synthetic.model_from_merges([("a", "b"), ("ab", "c")], extra_tokens=LONG)
-    return ByteDecoder(Vocabulary(model["model"]["vocab"], []), ADDED, SPECIAL)
+    plan = DecoderPlan(byte_level=True)
+    return Decoder(Vocabulary(model["model"]["vocab"], []), ADDED, SPECIAL, plan)
 
 
 def token_bytes(token: int, *, skip: bool) -> bytes:
     """The slow twin."""
     if token in ADDED:
-        return b"" if skip and token in SPECIAL else ADDED[token]
+        return b"" if skip and token in SPECIAL else token_text_to_bytes(ADDED[token])
     if token < 256:
         return bytes([token])
     return {256: b"ab", 257: b"abc", **{258 + i: t.encode() for i, t in enumerate(LONG)}}.get(
@@ -138,7 +140,7 @@ def token_bytes(token: int, *, skip: bool) -> bytes:
     st.sampled_from([1, 1, 3, 40]),
 )
 def test_ids_become_their_bytes(
-    decoder: ByteDecoder, ids: list[int], skip: bool, repeated: int
+    decoder: Decoder, ids: list[int], skip: bool, repeated: int
 ) -> None:
     array = np.array(ids * repeated, dtype=np.uint32)
     expected = b"".join(token_bytes(token, skip=skip) for token in ids) * repeated
@@ -147,7 +149,7 @@ def test_ids_become_their_bytes(
 
 
 @pytest.mark.parametrize("n", [0, 1, 1023, 1024, 1025, 5000, 300_000])
-def test_long_lists(decoder: ByteDecoder, n: int) -> None:
+def test_long_lists(decoder: Decoder, n: int) -> None:
     rng = np.random.default_rng(n)
     for ids in (
         rng.integers(0, 310, n),
@@ -161,7 +163,7 @@ def test_long_lists(decoder: ByteDecoder, n: int) -> None:
         assert decoder.decode(array, False) == lossy(expected)
 
 
-def test_other_arrays_are_refused(decoder: ByteDecoder) -> None:
+def test_other_arrays_are_refused(decoder: Decoder) -> None:
     arrays: list[Any] = [np.zeros(4, np.int64), np.zeros((2, 2), np.uint32)]
     for ids in (*arrays, np.zeros(8, np.uint32)[::2]):
         with pytest.raises(ValueError, match="contiguous"):

@@ -22,6 +22,7 @@ from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
 from tokcy._vocab import Vocabulary
+from tokcy.native import preparer_of
 from tokcy.spec import NativePlan, plan_native, read_tokenizer_json
 
 ADDED = [
@@ -40,8 +41,8 @@ def planned(model: dict[str, object]) -> NativePlan:
 def engine_of(plan: NativePlan, **sizes: int) -> Engine:
     """An engine that shares even short texts between threads, in tiny units."""
     return Engine(
-        Preparer(plan.added_tokens, plan.nfc, plan.add_prefix_space),
-        PreTokenizer(plan.splits),
+        preparer_of(plan),
+        PreTokenizer(plan.text.splits),
         Bpe(plan.vocabulary, plan.ignore_merges),
         [1, 2],
         [3],
@@ -250,7 +251,7 @@ def test_cache_is_bounded_and_renewed(tail: str) -> None:
     model = synthetic.model_from_merges([("a", "b"), ("ab", "c"), ("0", "1")])
     bpe = Bpe(Vocabulary(model["model"]["vocab"], model["model"]["merges"]), False)
     plan = planned(model)
-    engine = Engine(Preparer((), False, False), PreTokenizer(plan.splits), bpe)
+    engine = Engine(Preparer(()), PreTokenizer(plan.text.splits), bpe)
     start = bpe.cache_info()
     letters = itertools.product(string.ascii_letters, repeat=3)
     words = [" " + "".join(three) + tail for three in letters]

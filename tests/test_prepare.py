@@ -10,16 +10,31 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic import BYTES
+from synthetic import BYTES, normalizer_step
 from tokenizers import AddedToken as HFAddedToken
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
+from tokcy._normalize import Normalizer
 from tokcy._prepare import Preparer
-from tokcy.spec import AddedToken
+from tokcy.spec import AddedToken, normalizer_of
+from tokcy.spec.model import (
+    ByteLevel,
+    Lowercase,
+    Metaspace,
+    NormalForm,
+    NormalizerStep,
+    Prepend,
+    PrependScheme,
+    Replace,
+    Strip,
+    StripAccents,
+)
+from tokcy.spec.plan_text import plan_text
 
 VOCAB = {character: byte for byte, character in enumerate(BYTES)}
 NFC = normalizers.NFC()
@@ -47,6 +62,11 @@ def oracle(tokens: list[AddedToken], *, nfc: bool, prefix: bool) -> Tokenizer:
         )
         assert tokenizer.token_to_id(token.content) == token.id
     return tokenizer
+
+
+def preparer_of(tokens: list[AddedToken], nfc: bool, prefix: bool) -> Preparer:
+    steps = [("form", "NFC")] if nfc else []
+    return Preparer(tokens, Normalizer(steps), prefix=" " if prefix else "")
 
 
 def expected(tokenizer: Tokenizer, text: str) -> Encoded | None:
@@ -115,7 +135,7 @@ def cases(draw: st.DrawFn) -> tuple[list[AddedToken], str]:
 
 
 def check(tokens: list[AddedToken], text: str, *, nfc: bool, prefix: bool) -> None:
-    preparer = Preparer(tokens, nfc, prefix)
+    preparer = preparer_of(tokens, nfc, prefix)
     result = prepared(preparer, text)
     ids = [token for token, _ in result]
     plain = preparer.spans(text, want_offsets=False)
@@ -138,8 +158,8 @@ def test_added_tokens_can_be_kept_out(
     case: tuple[list[AddedToken], str], nfc: bool, prefix: bool
 ) -> None:
     tokens, text = case
-    without = Preparer([], nfc, prefix).spans(text)
-    assert Preparer(tokens, nfc, prefix).spans(text, allow_added=False) == without
+    without = preparer_of([], nfc, prefix).spans(text)
+    assert preparer_of(tokens, nfc, prefix).spans(text, allow_added=False) == without
 
 
 @pytest.mark.parametrize("nfc", [False, True])
@@ -170,11 +190,11 @@ def test_edges(nfc: bool, prefix: bool) -> None:
 def test_a_text_that_stays_as_it_is_is_not_copied() -> None:
     # Ranges of single bytes are those of the caller's text; a text of our own has whole characters.
     token = AddedToken("<s>", 256)
-    ((_, _, ranges),) = Preparer([token], True, False).spans("é")
+    ((_, _, ranges),) = preparer_of([token], True, False).spans("é")
     assert ranges == [(0, 1), (1, 2)]
-    ((_, _, ranges),) = Preparer([token], True, False).spans("e\u0301")
+    ((_, _, ranges),) = preparer_of([token], True, False).spans("e\u0301")
     assert ranges == [(0, 1), (0, 1)]
-    spans = Preparer([token], False, True).spans(" é<s> é")
+    spans = preparer_of([token], False, True).spans(" é<s> é")
     assert [ranges for _, _, ranges in spans][2] == [(6, 7), (7, 8), (8, 9)]
 
 
@@ -204,9 +224,82 @@ def test_added_tokens_of_real_models(model_path: Callable[[str], Path], name: st
     ]
     for nfc, prefix in ((False, False), (True, False), (True, True)):
         tokenizer = oracle(tokens, nfc=nfc, prefix=prefix)
-        preparer = Preparer(tokens, nfc, prefix)
+        preparer = preparer_of(tokens, nfc, prefix)
         for _ in range(100):
             chosen = [token.content for token in random.choices(tokens, k=8)]
             text = "".join(random.choice(between) + content for content in chosen)
             text = text[: random.choice((len(text), random.randrange(len(text) + 1)))]
             assert prepared(preparer, text) == expected(tokenizer, text)
+
+
+# ----------------------------------------------------------------------- any steps, folded or not
+
+MARK_SPACES = Replace(" ", False, "▁")
+CHAINS: list[tuple[NormalizerStep, ...]] = [
+    (),
+    (MARK_SPACES,),
+    (Prepend("▁"), MARK_SPACES),
+    (MARK_SPACES, Prepend("▁"), NormalForm("NFD")),
+    (NormalForm("NFKC"), Lowercase()),
+    (Strip(True, True), StripAccents()),
+    (Replace("\n", False, " "), Prepend("<")),
+    (Replace(r"\s+", True, " "), Replace("ab", False, "é"), MARK_SPACES),
+]
+METASPACES = [None, *(Metaspace("▁", scheme, False) for scheme in get_args(PrependScheme))]
+
+
+def kept_apart(tokens: list[AddedToken], chain: tuple[NormalizerStep, ...]) -> list[AddedToken]:
+    """Those that a file may have: contents differ, and so do forms, of which none is empty."""
+    kept: list[AddedToken] = []
+    forms = {""}
+    for token in tokens:
+        form = normalizer_of(chain).normalize(token.content)
+        if token.content in VOCAB or token.content in {t.content for t in kept}:
+            continue
+        if token.normalized and form in forms:
+            continue
+        forms |= {form} if token.normalized else set()
+        kept.append(token._replace(id=len(VOCAB) + len(kept)))
+    return kept
+
+
+@given(cases(), st.sampled_from(CHAINS), st.sampled_from(METASPACES), st.booleans())
+def test_any_steps(
+    case: tuple[list[AddedToken], str],
+    chain: tuple[NormalizerStep, ...],
+    metaspace: Metaspace | None,
+    byte_level: bool,
+) -> None:
+    tokens, text = kept_apart(case[0], chain), case[1].replace("_", "▁")
+    spaces = [metaspace] if metaspace else []
+    tokenizer = oracle(tokens, nfc=False, prefix=False)
+    tokenizer.normalizer = normalizers.Sequence([normalizer_step(step) for step in chain])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            *(pre_tokenizers.Metaspace("▁", step.prepend_scheme, split=False) for step in spaces),
+            tokenizer.pre_tokenizer,
+        ]
+    )
+    levels = [ByteLevel(False, False, False)] if byte_level else []
+    plan = plan_text(chain, (*spaces, *levels), tokens)
+    preparer = Preparer(
+        tokens,
+        normalizer_of(plan.normalizer),
+        normalizer_of(plan.span_normalizer),
+        plan.prefix,
+        plan.prefix_first,
+    )
+    encoding = expected(tokenizer, text)
+    encoded = prepared(preparer, text)
+    if plan.folded:
+        encoded = [
+            (byte, offsets)
+            for found, offsets in encoded
+            for byte in ("▁".encode() if found == ord(" ") else [found])
+        ]
+    if encoding is not None:
+        assert encoded == encoding
+    without = preparer.spans(text, want_offsets=False)
+    assert [content for content, _, _ in without] == [
+        content for content, _, _ in preparer.spans(text)
+    ]

@@ -19,10 +19,12 @@ from tokcy.spec import (
     AddedToken,
     NativePlan,
     PostProcessor,
+    Truncation,
     Unsupported,
     plan_native,
     read_tokenizer_json,
 )
+from tokcy.spec.model import NormalForm, Prepend
 
 BYTE_LEVEL = {
     "type": "ByteLevel",
@@ -32,6 +34,7 @@ BYTE_LEVEL = {
 }
 SPLIT = {"type": "Split", "pattern": {"Regex": "a+"}, "behavior": "Isolated", "invert": False}
 NFC = {"type": "NFC"}
+PREPEND = {"type": "Prepend", "prepend": "▁"}
 TEXT = {"Sequence": {"id": "A", "type_id": 0}}
 START = {"SpecialToken": {"id": "<s>", "type_id": 0}}
 END = {"SpecialToken": {"id": "</s>", "type_id": 0}}
@@ -46,11 +49,17 @@ TEMPLATE = {
 }
 BERT = {"type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}
 ROBERTA = {**BERT, "trim_offsets": True, "add_prefix_space": True}
+STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+FUSE = {"type": "Fuse"}
 INCOMPLETE = {"vocab": {"a": 0, "b": 1}, "merges": []}
 
 
 def in_sequence(kind: str, *steps: Any) -> dict[str, Any]:
     return {"type": "Sequence", kind: list(steps)}
+
+
+def replacing(pattern: Any, content: str = "") -> dict[str, Any]:
+    return {"type": "Replace", "pattern": pattern, "content": content}
 
 
 def planned(content: Any) -> NativePlan | Unsupported:
@@ -82,10 +91,17 @@ def test_native_models(model_path: Callable[[str], Path], name: str) -> None:
     spec = read_tokenizer_json(model_path(name).read_bytes(), source=name)
     plan = plan_native(spec)
     assert isinstance(plan, NativePlan), plan
+    if name in {"clip", "gemma3", "llama2_kit", "mistral03", "phi3_mini"}:
+        assert plan.text.folded == (name != "clip")
+        assert plan.vocabulary.suffix == (b"</w>" if name == "clip" else b"")
+        assert [split.pattern for split in plan.text.splits if name != "clip"] in ([], ["borders"])
+        return
     assert plan.vocabulary is spec.model.vocabulary  # type: ignore[union-attr]
-    assert plan.nfc == (name in {"gpt_neox", "modernbert", "olmo1", "qwen3"})
+    nfc = name in {"gpt_neox", "modernbert", "olmo1", "qwen3"}
+    forms = (NormalForm("NFC"),) if nfc else (NormalForm("NFKC"),) if name == "claude_old" else ()
+    assert plan.text.normalizer == forms
     assert plan.ignore_merges == (name in {"glm4_5", "gpt_oss", "kimi_k2", "kimi_k3", "llama3"})
-    assert not plan.add_prefix_space
+    assert (plan.text.span_normalizer, plan.text.prefix, plan.text.folded) == ((), "", False)
 
 
 @pytest.mark.parametrize(("name", "expected"), FALLBACK.items())
@@ -116,7 +132,9 @@ def test_defaults() -> None:
     assert (plan.vocabulary.n_entries, plan.vocabulary.n_merges) == (257, 1)
     assert plan.added_tokens == ()
     assert plan.post_processor == PostProcessor()
-    assert (plan.nfc, plan.ignore_merges, plan.add_prefix_space) == (False, False, False)
+    assert (plan.ignore_merges, plan.token_forms) == (False, ())
+    assert plan.text.normalizer == plan.text.span_normalizer == ()
+    assert (plan.text.prefix, plan.text.byte_level, plan.text.folded) == ("", True, False)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +160,14 @@ def test_model_fields_that_do_not_matter(fields: dict[str, Any]) -> None:
             {"continuing_subword_prefix": "#"},
             "continuing_subword_prefix is not supported natively",
         ),
-        ({"end_of_word_suffix": "</w>"}, "end_of_word_suffix is not supported natively"),
+        (
+            {"end_of_word_suffix": "</w>"},
+            "end_of_word_suffix with an incomplete byte alphabet is not supported natively",
+        ),
+        (
+            {"end_of_word_suffix": "</w>", "ignore_merges": True},
+            "end_of_word_suffix with ignore_merges is not supported natively",
+        ),
         (
             {**INCOMPLETE, "unk_token": "a"},
             "unk_token with an incomplete byte alphabet is not supported natively",
@@ -172,8 +197,8 @@ def test_merge_of_no_entry() -> None:
     with pytest.raises(ModelFileError, match=message) as caught:
         planned(synthetic.model_from_merges([]) | {"model": wrong})
     assert caught.value.field == "model.merges[1]"
-    assert reason(model=wrong, normalizer={"type": "NFKC"}) == (
-        "normalizer NFKC is not supported natively"
+    assert reason(model=wrong, normalizer={"type": "Nmt"}) == (
+        "normalizer Nmt is not supported natively"
     )
 
 
@@ -189,31 +214,58 @@ def test_other_models_keep_the_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    ("normalizer", "nfc"),
+    ("normalizer", "expected"),
     [
-        (None, False),
-        (in_sequence("normalizers"), False),
-        (NFC, True),
-        (in_sequence("normalizers", in_sequence("normalizers", NFC)), True),
+        (None, ()),
+        (in_sequence("normalizers"), ()),
+        (NFC, (NormalForm("NFC"),)),
+        (in_sequence("normalizers", in_sequence("normalizers", NFC)), (NormalForm("NFC"),)),
+        (in_sequence("normalizers", PREPEND, NFC), (Prepend("▁"), NormalForm("NFC"))),
     ],
 )
-def test_normalizers(normalizer: Any, nfc: bool) -> None:
-    assert native(normalizer=normalizer).nfc == nfc
+def test_normalizers(normalizer: Any, expected: Any) -> None:
+    assert native(normalizer=normalizer).text.normalizer == expected
 
 
-def test_unsupported_normalizers() -> None:
-    twice = in_sequence("normalizers", NFC, NFC)
-    assert reason(normalizer=twice) == "more than one NFC normalizer is not supported natively"
-    other = in_sequence("normalizers", NFC, {"type": "Lowercase"})
-    assert reason(normalizer=other) == "normalizer Lowercase is not supported natively"
-    untyped: dict[str, Any] = {"normalizers": []}
-    assert reason(normalizer=untyped) == "normalizer without a type is not supported natively"
+@pytest.mark.parametrize(
+    ("normalizer", "expected"),
+    [
+        (
+            in_sequence("normalizers", NFC, {"type": "Nmt"}),
+            "normalizer Nmt is not supported natively",
+        ),
+        ({"normalizers": []}, "normalizer without a type is not supported natively"),
+        ({**PREPEND, "prepend": ""}, "a Prepend of nothing is not supported natively"),
+        (
+            {"type": "Replace", "pattern": {"String": ""}, "content": "a"},
+            "a Replace of empty matches is not supported natively",
+        ),
+        (
+            {"type": "Replace", "pattern": {"Regex": "a*"}, "content": "a"},
+            "a Replace of empty matches is not supported natively",
+        ),
+        (
+            {"type": "Replace", "pattern": {"Regex": r"\z"}, "content": "a"},
+            "a Replace of empty matches is not supported natively",
+        ),
+        (
+            {"type": "Replace", "pattern": {"Regex": "$"}, "content": "a"},
+            "a Replace of empty matches is not supported natively",
+        ),
+        (
+            {"type": "Replace", "pattern": {"Regex": "(?=a)"}, "content": "a"},
+            "a Replace of empty matches is not supported natively",
+        ),
+    ],
+)
+def test_unsupported_normalizers(normalizer: Any, expected: str) -> None:
+    assert reason(normalizer=normalizer) == expected
 
 
 @pytest.mark.parametrize(
     ("steps", "stages"),
     [
-        ([BYTE_LEVEL], []),
+        ([BYTE_LEVEL], [False]),  # where no merge reaches across
         ([{**BYTE_LEVEL, "use_regex": True}], [False]),
         ([SPLIT, BYTE_LEVEL], [False]),
         ([{**SPLIT, "pattern": {"String": "a"}}, BYTE_LEVEL, SPLIT], [False, True]),
@@ -233,7 +285,7 @@ def test_unsupported_normalizers() -> None:
 )
 def test_pre_tokenizers(steps: list[Any], stages: list[bool]) -> None:
     plan = native(pre_tokenizer=in_sequence("pretokenizers", *steps))
-    assert [split.byte_level for split in plan.splits] == stages
+    assert [split.byte_level for split in plan.text.splits] == stages
 
 
 def test_split_behaviors() -> None:
@@ -242,7 +294,9 @@ def test_split_behaviors() -> None:
     digits = {"type": "Digits", "individual_digits": False}
     one_by_one = {"type": "Digits", "individual_digits": True}
     steps = in_sequence("pretokenizers", split, punctuation, digits, one_by_one, BYTE_LEVEL)
-    assert [(stage.behavior, stage.invert) for stage in native(pre_tokenizer=steps).splits] == [
+    assert [
+        (stage.behavior, stage.invert) for stage in native(pre_tokenizer=steps).text.splits
+    ] == [
         ("MergedWithNext", True),
         ("Removed", False),
         ("Contiguous", False),
@@ -252,7 +306,7 @@ def test_split_behaviors() -> None:
 
 def test_prefix_space() -> None:
     prefixing = {**BYTE_LEVEL, "add_prefix_space": True}
-    assert native(pre_tokenizer=in_sequence("pretokenizers", prefixing, SPLIT)).add_prefix_space
+    assert native(pre_tokenizer=in_sequence("pretokenizers", prefixing, SPLIT)).text.prefix == " "
     assert reason(pre_tokenizer=in_sequence("pretokenizers", SPLIT, prefixing)) == (
         "add_prefix_space after another pre-tokenizer is not supported natively"
     )
@@ -261,15 +315,17 @@ def test_prefix_space() -> None:
 @pytest.mark.parametrize(
     ("pre_tokenizer", "expected"),
     [
-        (None, "no ByteLevel pre-tokenizer is not supported natively"),
-        (SPLIT, "no ByteLevel pre-tokenizer is not supported natively"),
         (
             in_sequence("pretokenizers", BYTE_LEVEL, BYTE_LEVEL),
             "more than one ByteLevel pre-tokenizer is not supported natively",
         ),
         (
-            in_sequence("pretokenizers", {"type": "Whitespace"}, BYTE_LEVEL),
-            "pre-tokenizer Whitespace is not supported natively",
+            in_sequence("pretokenizers", {"type": "UnicodeScripts"}, BYTE_LEVEL),
+            "pre-tokenizer UnicodeScripts is not supported natively",
+        ),
+        (
+            in_sequence("pretokenizers", BYTE_LEVEL, {"type": "Metaspace", "replacement": "▁"}),
+            "Metaspace after another pre-tokenizer is not supported natively",
         ),
     ],
 )
@@ -354,13 +410,26 @@ def test_post_processor_that_fits_no_form() -> None:
 @pytest.mark.parametrize(
     ("decoder", "expected"),
     [
-        (None, "the decoder must be ByteLevel, and the file has none"),
         ({"type": "WordPiece"}, "decoder WordPiece is not supported natively"),
         (
             in_sequence("decoders", BYTE_LEVEL, BYTE_LEVEL),
-            "the decoder must be ByteLevel, and the file has 2 decoders",
+            "decoder ByteLevel after ByteLevel or Fuse is not supported natively",
         ),
-        (in_sequence("decoders"), "the decoder must be ByteLevel, and the file has 0 decoders"),
+        (
+            in_sequence("decoders", FUSE, {"type": "ByteFallback"}),
+            "decoder ByteFallback after ByteFallback, ByteLevel or Fuse is not supported natively",
+        ),
+        ({**STRIP, "stop": 1}, "decoder Strip with a stop other than 0 is not supported natively"),
+        (replacing({"Regex": "a"}), "decoder Replace with a regex is not supported natively"),
+        (replacing({"String": ""}), "decoder Replace of an empty text is not supported natively"),
+        (
+            in_sequence("decoders", *[replacing({"String": "a"}, "aaa")] * 2),
+            "decoder whose steps make a text 9 times as long is not supported natively",
+        ),
+        (
+            {"type": "BPEDecoder", "suffix": ""},
+            "decoder BPEDecoder of an empty text is not supported natively",
+        ),
     ],
 )
 def test_unsupported_decoders(decoder: Any, expected: str) -> None:
@@ -383,8 +452,12 @@ def test_sequences_of_none_or_one_are_transparent(ids: list[int], text: str) -> 
 
 
 def test_truncation_and_padding() -> None:
-    assert reason(truncation={}) == "truncation in the file is not supported natively"
-    assert reason(padding={}) == "padding in the file is not supported natively"
+    truncation = {"max_length": 3, "strategy": "LongestFirst", "stride": 0}
+    plan = native(truncation=truncation)
+    assert (plan.truncation, plan.padding) == (Truncation(3), None)
+    assert reason(truncation=list(truncation.values())) == (
+        "truncation as a list is not supported natively"
+    )
 
 
 # ---------------------------------------------------------------------------------- added tokens
@@ -417,33 +490,70 @@ def test_ids_of_the_file_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("tokens", "vocab", "expected"),
     [
-        (["<x>", "<x>"], {"a": 0}, "added token '<x>' is listed twice"),
-        (["<x>"], {"a": 0, "b": 2}, "added token '<x>' gets the id of another token"),
+        (
+            [AddedToken("<x>", 0, special=True), AddedToken("<x>", 0)],
+            {"a": 0},
+            "added token '<x>' is listed again with fewer flags",
+        ),
+        (
+            [AddedToken("<x>", 0, normalized=True), AddedToken("<x>", 0)],
+            {"a": 0},
+            "added token '<x>' is listed again with fewer flags",
+        ),
+        (
+            [AddedToken("b", 0), AddedToken("<x>", 0)],
+            {"a": 0, "b": 2},
+            "two added tokens with one id are not supported natively",
+        ),
     ],
 )
-def test_unsupported_added_tokens(tokens: list[str], vocab: dict[str, int], expected: str) -> None:
-    plan = planned(with_tokens([AddedToken(token, 0) for token in tokens], vocab))
-    assert plan == Unsupported(expected)
+def test_unsupported_added_tokens(
+    tokens: list[AddedToken], vocab: dict[str, int], expected: str
+) -> None:
+    assert planned(with_tokens(tokens, vocab)) == Unsupported(expected)
+
+
+def test_of_equal_tokens_the_last_counts() -> None:
+    tokens = [
+        AddedToken("<x>", 0, lstrip=True),
+        AddedToken("<y>", 0),
+        AddedToken("<x>", 0, normalized=True, special=True),
+        AddedToken("<z>", 0),
+    ]
+    plan = planned(with_tokens(tokens, {"a": 0, "b": 3}))
+    assert isinstance(plan, NativePlan)
+    assert plan.added_tokens == (
+        AddedToken("<x>", 2, normalized=True, special=True),
+        AddedToken("<y>", 3),  # which the model's "b" has, too
+        AddedToken("<z>", 4),
+    )
 
 
 @pytest.mark.parametrize(
-    ("content", "nfc", "normalized", "supported"),
+    ("content", "nfc", "normalized", "form"),
     [
-        ("e\u0301", True, True, False),
-        ("e\u0301", False, True, True),
-        ("e\u0301", True, False, True),
-        ("é한语", True, True, True),
+        ("e\u0301", True, True, "é"),
+        ("e\u0301", False, True, None),
+        ("e\u0301", True, False, None),
+        ("é한语", True, True, None),
     ],
 )
 def test_normalized_tokens_under_nfc(
-    content: str, nfc: bool, normalized: bool, supported: bool
+    content: str, nfc: bool, normalized: bool, form: str | None
 ) -> None:
     token = AddedToken(content, 0, normalized=normalized)
     plan = planned(with_tokens([token], {"a": 0}, normalizer=NFC if nfc else None))
-    if supported:
-        assert isinstance(plan, NativePlan)
-    else:
-        assert plan == Unsupported(f"NFC changes the added token {content!r}")
+    assert isinstance(plan, NativePlan)
+    assert plan.token_forms == (() if form is None else ((1, form),))
+
+
+def test_normalized_forms_that_cannot_be_told_apart() -> None:
+    tokens = [AddedToken(text, 0, normalized=True) for text in ("e\u0301", "é")]
+    plan = planned(with_tokens(tokens, {"a": 0}, normalizer=NFC))
+    assert plan == Unsupported("the normalizer makes two added tokens 'é'")
+    strip = {"type": "Strip", "strip_left": True, "strip_right": True}
+    plan = planned(with_tokens([tokens[0]._replace(content=" ")], {"a": 0}, normalizer=strip))
+    assert plan == Unsupported("the normalizer leaves nothing of the added token ' '")
 
 
 @given(

@@ -64,7 +64,8 @@ def tok() -> Tokenizer:
 def fallback() -> Tokenizer:
     """The same model with a step that changes nothing and only Hugging Face runs."""
     model = special_model()
-    model["normalizer"] = {"type": "Replace", "pattern": {"String": "\ue000"}, "content": "\ue000"}
+    pattern = {"Regex": "(?<=\ue000)\ue000"}
+    model["normalizer"] = {"type": "Replace", "pattern": pattern, "content": "\ue000"}
     found = Tokenizer.from_json(json.dumps(model))
     assert found.backend == "huggingface"
     return found
@@ -126,7 +127,7 @@ def test_control_token_that_the_model_makes_by_itself(ignore_merges: bool) -> No
     model = synthetic.model_from_merges(
         [("a", "b")], added_tokens=[synthetic.added_token("ab")], ignore_merges=ignore_merges
     )
-    changed = {**model, "normalizer": {"type": "Lowercase"}}
+    changed = {**model, "normalizer": {"type": "Nmt"}}
     for subject in (Tokenizer.from_json(json.dumps(m)) for m in (model, changed)):
         assert subject.encode("a b", allow_special=False).tolist()
         calls: list[Callable[..., Any]] = [
@@ -210,12 +211,14 @@ def padding(**changes: Any) -> dict[str, Any]:
     "padded", [{}, {"strategy": {"Fixed": 8}}, {"pad_to_multiple_of": 4}], ids=str
 )
 @pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("native", [False, True])
 def test_truncate_of_a_model_that_pads(
-    direction: str, padded: dict[str, Any], special: bool
+    direction: str, padded: dict[str, Any], special: bool, native: bool
 ) -> None:
     model = special_model() | {"padding": padding(direction=direction, **padded)}
+    model["normalizer"] = None if native else {"type": "Nmt"}
     chosen = Tokenizer.from_json(json.dumps(model))
-    assert chosen.backend == "huggingface"
+    assert chosen.backend == ("tokcy" if native else "huggingface")
     text = "~^" * 10
     assert len(synthetic.load(special_model()).encode(text, add_special_tokens=False)) == len(text)
     fitting = {
@@ -363,7 +366,8 @@ def test_flags_are_what_python_takes_for_true(
     ids = tok.encode(text).tolist()
     for chosen in (tok, fallback):
         for name in ("add_special_tokens", "allow_special"):
-            given_flag, same = {name: flag}, {name: bool(flag)}
+            given_flag: dict[str, Any] = {name: flag}
+            same: dict[str, Any] = {name: bool(flag)}
             expected = chosen.encode(text, **same).tolist()
             assert chosen.encode(text, **given_flag).tolist() == expected
             assert chosen.encode_batch([text], **given_flag)[0].tolist() == expected
@@ -427,13 +431,13 @@ def test_repr_and_state(tok: Tokenizer, fallback: Tokenizer) -> None:
 
 
 def test_one_warning_for_a_fallback(caplog: pytest.LogCaptureFixture) -> None:
-    model = special_model() | {"normalizer": {"type": "Lowercase"}}
+    model = special_model() | {"normalizer": {"type": "Nmt"}}
     with caplog.at_level(logging.WARNING, logger="tokcy"):
         subject = Tokenizer.from_json(json.dumps(model))
         subject.encode("A")
         subject.encode_batch(["A", "B"])
     assert len(caplog.records) == 1
-    assert "normalizer Lowercase is not supported natively" in caplog.text
+    assert "normalizer Nmt is not supported natively" in caplog.text
     assert subject.fallback_reason is not None
 
 

@@ -56,7 +56,7 @@ def test_word_in_brackets_lacks_six_numbers(probes: ModuleType) -> None:
 
 def test_rust_sets_are_the_oracles(probes: ModuleType) -> None:
     probed = dict(probes.rust_sets())
-    assert len(probed) == 4
+    assert len(probed) == 5
     for name, ranges in probed.items():
         assert np.array_equal(ucd.rust_set(name.removeprefix("rust:")), ranges), name
 

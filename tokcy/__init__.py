@@ -14,6 +14,7 @@ from tokcy.batch import TokenBatch
 from tokcy.build import build_info
 from tokcy.errors import (
     EncodeTypeError,
+    FallbackError,
     ModelFileError,
     ModelNotFoundError,
     PatternError,
@@ -21,13 +22,16 @@ from tokcy.errors import (
     TokcyError,
     TokenIdError,
 )
-from tokcy.spec import AddedToken
+from tokcy.spec import AddedToken, TokenizerConfig
+from tokcy.stream import DecodeStream
 from tokcy.threads import get_num_threads, set_num_threads
 from tokcy.tokenizer import Tokenizer
 
 __all__ = [
     "AddedToken",
+    "DecodeStream",
     "EncodeTypeError",
+    "FallbackError",
     "ModelFileError",
     "ModelNotFoundError",
     "PatternError",
@@ -36,6 +40,7 @@ __all__ = [
     "TokenBatch",
     "TokenIdError",
     "Tokenizer",
+    "TokenizerConfig",
     "__version__",
     "build_info",
     "get_num_threads",

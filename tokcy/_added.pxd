@@ -20,6 +20,11 @@ cdef struct SpanList:
 cdef int spans_push(SpanList* spans, size_t begin, size_t end, int64_t token) noexcept nogil
 
 
+cdef void load_ranges() except *
+cdef bint space_at(const uint8_t* text, size_t at) noexcept nogil
+cdef bint space_before(const uint8_t* text, size_t at) noexcept nogil
+
+
 cdef struct Node:           # of the trie; children lie side by side, by label
     int32_t token           # index of the token that ends here, or -1
     int32_t first_child

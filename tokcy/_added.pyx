@@ -72,23 +72,25 @@ cdef class AddedMatcher:
     """
 
     def __cinit__(self, tokens: Sequence[tuple[bytes, int, bool, bool, bool]], str simd=_simd):
-        cdef size_t n_nodes = 0
+        cdef size_t n_nodes = 0, i
+        cdef bint classes = False
         self.sieve.simd = tk_find_sieve(simd.encode())
         if self.sieve.simd == NULL:
             raise ValueError(f"no SIMD variant {simd!r} on this processor")
-        by_content = {content: flags for content, *flags in tokens if content}
+        by_content = {row[0]: row for row in tokens if row[0]}
         contents = sorted(by_content)
         self.n_tokens = len(contents)
         self.tokens = <Token*>calloc(self.n_tokens + 1, sizeof(Token))
         if self.tokens == NULL:
             raise MemoryError
-        for i, content in enumerate(contents):
-            token_id, lstrip, rstrip, single_word = by_content[content]
+        for i in range(self.n_tokens):
+            content, token_id, lstrip, rstrip, single_word = by_content[contents[i]]
             self.tokens[i].id = token_id
             self.tokens[i].size = len(content)
             self.tokens[i].lstrip = lstrip
             self.tokens[i].rstrip = rstrip
             self.tokens[i].single_word = single_word
+            classes = classes or lstrip or rstrip or single_word
         self.nodes = new_trie(contents, &n_nodes)
         for i in range(256):
             self.root_child[i] = child(self.nodes, self.nodes, i)
@@ -96,7 +98,7 @@ cdef class AddedMatcher:
         self.longest = max(map(len, contents), default=0)
         if self.longest > SHORT_TOKEN:
             build_backward(&self.backward, contents)
-        if any([any(flags[1:]) for flags in by_content.values()]):
+        if classes:
             load_ranges()       # 3 ms that few models need
 
     def __dealloc__(self):
@@ -259,11 +261,11 @@ cdef bint within_word(const uint8_t* text, size_t begin, size_t first, size_t la
                                     word, n_word)
 
 
-cdef inline bint space_at(const uint8_t* text, size_t at) noexcept nogil:
+cdef bint space_at(const uint8_t* text, size_t at) noexcept nogil:
     return in_ranges(utf8_decode(text + at, utf8_width(text[at])), whitespace, n_whitespace)
 
 
-cdef inline bint space_before(const uint8_t* text, size_t at) noexcept nogil:
+cdef bint space_before(const uint8_t* text, size_t at) noexcept nogil:
     return space_at(text, utf8_before(text, at))
 
 
@@ -299,11 +301,16 @@ cdef void build_sieve(AddedMatcher matcher, list contents) except *:
     """
     cdef const uint8_t* content
     cdef uint8_t bucket
-    cdef size_t i
-    buckets = {}
+    cdef uint8_t buckets[256]       # by first byte
+    cdef size_t i, n_buckets = 0
+    cdef bytes text
+    memset(buckets, 0, sizeof(buckets))
     for text in contents:
         content = text
-        bucket = 1 << buckets.setdefault(content[0], len(buckets) % 8)
+        if buckets[content[0]] == 0:
+            buckets[content[0]] = <uint8_t>(1 << (n_buckets % 8))
+            n_buckets += 1
+        bucket = buckets[content[0]]
         matcher.sieve.first.of[content[0]] |= bucket
         if len(text) == 1:
             for i in range(256):
@@ -347,21 +354,26 @@ cdef int build_backward(Backward* backward, list contents) except -1:
 cdef Node* new_trie(list contents, size_t* n_nodes) except NULL:
     """The trie of sorted, distinct contents, breadth first; made in time linear in their bytes."""
     cdef size_t n = len(contents), i
-    n_nodes[0] = 1 + sum([
-        len(content) - common_prefix(before, content)
-        for before, content in zip([b"", *contents], contents)
-    ])
-    cdef Node* nodes = <Node*>calloc(n_nodes[0], sizeof(Node))
-    cdef Interval* intervals = <Interval*>calloc(n_nodes[0], sizeof(Interval))
+    cdef Node* nodes = NULL
+    cdef Interval* intervals = NULL
     cdef const uint8_t** texts = <const uint8_t**>calloc(n + 1, sizeof(uint8_t*))
     cdef size_t* sizes = <size_t*>calloc(n + 1, sizeof(size_t))
     try:
-        if nodes == NULL or intervals == NULL or texts == NULL or sizes == NULL:
-            free(nodes)
+        if texts == NULL or sizes == NULL:
             raise MemoryError
         for i in range(n):
-            texts[i] = contents[i]
-            sizes[i] = len(contents[i])
+            texts[i] = <bytes>contents[i]
+            sizes[i] = len(<bytes>contents[i])
+        n_nodes[0] = 1
+        for i in range(n):
+            n_nodes[0] += sizes[i]
+            if i > 0:
+                n_nodes[0] -= common_prefix(texts[i - 1], sizes[i - 1], texts[i], sizes[i])
+        nodes = <Node*>calloc(n_nodes[0], sizeof(Node))
+        intervals = <Interval*>calloc(n_nodes[0], sizeof(Interval))
+        if nodes == NULL or intervals == NULL:
+            free(nodes)
+            raise MemoryError
         with nogil:
             fill_trie(nodes, intervals, texts, sizes, n)
     finally:
@@ -400,11 +412,10 @@ cdef void fill_trie(Node* nodes, Interval* intervals, const uint8_t** texts, con
         node += 1
 
 
-cdef size_t common_prefix(bytes one, bytes other):
+cdef size_t common_prefix(const uint8_t* one, size_t one_size, const uint8_t* other,
+                          size_t other_size) noexcept nogil:
     """How many bytes two contents share from their beginning."""
-    cdef const uint8_t* a = one
-    cdef const uint8_t* b = other
-    cdef size_t n = min(len(one), len(other)), i = 0
-    while i < n and a[i] == b[i]:
+    cdef size_t n = min(one_size, other_size), i = 0
+    while i < n and one[i] == other[i]:
         i += 1
     return i

@@ -31,7 +31,7 @@ cdef enum:
     HOLES_ROOM = 128
 
 
-cdef struct Unknown:        # pieces of few symbols in a walk, that wait to be merged together
+cdef struct Unknown:        # pieces of few symbols that wait to be merged together
     size_t n
     const uint8_t* pieces[UNKNOWN_ROOM]
     uint8_t[UNKNOWN_ROOM] sizes
@@ -71,7 +71,7 @@ cdef class Bpe:
     cdef Cache* acquire_cache(self) except NULL
     cdef void release_cache(self, Cache* cache, const Tally* tally) noexcept
     cdef int encode_pieces(self, Cache* cache, const Text* text, size_t begin, size_t end,
-                           size_t limit, uint32_t* out, size_t* n_out,
+                           size_t limit, uint32_t* out, size_t* n, Unknown* unknown,
                            Tally* tally) noexcept nogil
     cdef void _collect(self, const Text* text, Walk* walk, Batch* batch) noexcept nogil
     cdef uint64_t _marks(self, const Text* text, const Walk* walk) noexcept nogil
@@ -80,8 +80,8 @@ cdef class Bpe:
                            Tally* tally) noexcept nogil
     cdef bint _waits(self, const uint8_t* piece, size_t size, const Key* key, bint part,
                      size_t place, Unknown* unknown) noexcept nogil
-    cdef size_t _merge_unknown(self, Cache* cache, Unknown* unknown, uint32_t* out,
-                               size_t n, Tally* tally) noexcept nogil
+    cdef size_t merge_unknown(self, Cache* cache, Unknown* unknown, uint32_t* out,
+                              size_t n, Tally* tally) noexcept nogil
     cdef void _request(self, const Cache* cache, const Text* text, const Batch* batch,
                        Key* keys) noexcept nogil
     cdef void _request_longs(self, const Cache* cache, const Text* text, const Batch* batch,

@@ -159,32 +159,28 @@ cdef class Bpe:
     # ------------------------------------------------------------------ pieces
 
     cdef int encode_pieces(self, Cache* cache, const Text* text, size_t begin, size_t end,
-                           size_t limit, uint32_t* out, size_t* n_out,
+                           size_t limit, uint32_t* out, size_t* n, Unknown* unknown,
                            Tally* tally) noexcept nogil:
         """Encode the pieces that start in [begin, end); the last may run on to `limit`.
 
-        `out` has room for one id per byte of those pieces and four more; n_out receives how
-        many were written. Returns 0, or a status below 0.
+        `out` holds n ids, and has room for one id per byte of those pieces and four more; n grows
+        by those written. Some pieces may still wait in `unknown`, which begins without any and
+        ends with `merge_unknown`. Returns 0, or a status below 0.
         """
         cdef Walk walk
         cdef Batch batch
-        cdef Unknown unknown
-        cdef size_t n = 0
         cdef int status
-        n_out[0] = 0
         walk.begin = next_set(text.starts, begin, limit)
         walk.end = next_set(text.starts, end, limit)
         if walk.begin >= walk.end:
             return 0
         walk.word = walk.begin >> 6
         batch.n = 0
-        unknown.n = unknown.n_holes = 0
         while walk.word << 6 < walk.end:
             self._collect(text, &walk, &batch)
-            status = self._encode_batch(cache, text, &batch, out, &n, &unknown, tally)
+            status = self._encode_batch(cache, text, &batch, out, n, unknown, tally)
             if status < 0:
                 return status
-        n_out[0] = self._merge_unknown(cache, &unknown, out, n, tally)
         return 0
 
     cdef void _collect(self, const Text* text, Walk* walk, Batch* batch) noexcept nogil:
@@ -234,7 +230,7 @@ cdef class Bpe:
                 return <int>written
             to += written
             if unknown.n == UNKNOWN_ROOM or unknown.n_holes == HOLES_ROOM:
-                to = out + self._merge_unknown(cache, unknown, out, to - out, tally)
+                to = out + self.merge_unknown(cache, unknown, out, to - out, tally)
             i += 1
         tally.pieces += batch.n
         n[0] = to - out
@@ -269,8 +265,8 @@ cdef class Bpe:
         unknown.n_holes += 1
         return True
 
-    cdef size_t _merge_unknown(self, Cache* cache, Unknown* unknown, uint32_t* out,
-                               size_t n, Tally* tally) noexcept nogil:
+    cdef size_t merge_unknown(self, Cache* cache, Unknown* unknown, uint32_t* out,
+                              size_t n, Tally* tally) noexcept nogil:
         """Merge the pieces that wait and put their ids in; how many ids there are now."""
         cdef uint32_t[UNKNOWN_ROOM * LANE] ids
         cdef uint8_t[UNKNOWN_ROOM] counts

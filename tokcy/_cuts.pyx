@@ -11,8 +11,9 @@ A token touches a border in one of two ways. It holds both characters whole: the
 border are in `halves` (at most 166 pairs of bytes in the vocabularies measured). Both tables may
 say "joined" of what is not, by collision; that only loses a cut.
 
-Bytes that the vocabulary lacks are dropped before merging, which makes others adjacent (rule
-M5(c)); a vocabulary that lacks a byte of valid UTF-8 is therefore left uncut.
+What the vocabulary lacks, a byte or a character, is dropped before merging, which makes others
+adjacent, or becomes one unknown token with its neighbours (rule M5). A vocabulary that is not
+complete is therefore left uncut.
 """
 
 cimport cython
@@ -24,7 +25,7 @@ from tokcy._bitmap cimport bits_below
 from tokcy._platform cimport tk_unlikely
 from tokcy._pretok cimport simd_ops
 from tokcy._utf8 cimport utf8_width
-from tokcy._vocab cimport Vocabulary
+from tokcy._vocab cimport BYTES, Vocabulary
 
 from tokcy._pretok import SIMD
 
@@ -50,13 +51,10 @@ cdef class CutFilter:
     def __cinit__(self, Vocabulary vocabulary, *, str simd=SIMD, dict tables=None):
         cdef bytes variant = simd.encode()
         cdef size_t entry
-        cdef int byte
         self.simd = simd_ops(simd)
         self.find_cuts = tk_choose_find_cuts(variant)
-        self.enabled = True
-        for byte in range(0xF5):
-            if vocabulary.byte_id[byte] < 0 and byte not in (0xC0, 0xC1):
-                self.enabled = False
+        # The end of a part is no end of a word.
+        self.enabled = vocabulary.is_complete() and not vocabulary.suffix
         # 128 KB; the vocabularies measured have at most 55,000 pairs.
         self.pairs = <uint32_t*>calloc(1, PAIRS_BYTES)
         self.halves = <uint32_t*>calloc(1, HALVES_BYTES)
@@ -67,7 +65,7 @@ cdef class CutFilter:
             _copy_exactly(tables, "halves", self.halves, HALVES_BYTES)
             return
         for entry in range(vocabulary.n_entries):
-            if vocabulary.is_bytes[entry]:
+            if vocabulary.kinds[entry] == BYTES:
                 _note_borders(self.pairs, self.halves,
                               vocabulary.arena + vocabulary.offsets[entry],
                               vocabulary.offsets[entry + 1] - vocabulary.offsets[entry])

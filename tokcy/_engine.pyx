@@ -21,7 +21,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from tokcy._bpe cimport Bpe, Tally
+from tokcy._bpe cimport Bpe, Tally, Unknown
 from tokcy._cache cimport Cache
 from tokcy._job cimport (
     Ids,
@@ -290,7 +290,9 @@ cdef class Engine:
     cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit,
                            uint32_t* out) noexcept nogil:
         cdef const Span* span
-        cdef size_t s, begin, end, n = 0, written = 0
+        cdef size_t s, begin, end, n = 0
+        cdef Unknown unknown        # for all spans: between added tokens few come together
+        unknown.n = unknown.n_holes = 0
         for s in range(unit.first_span, unit.end_span):
             span = job.prepared.spans + s
             if span.token >= 0:
@@ -300,11 +302,10 @@ cdef class Engine:
             begin = unit.begin if s == unit.first_span else span.begin
             end = unit.end if s + 1 == unit.end_span else span.end
             unit.status = self.model.encode_pieces(cache, &job.text, begin, end, span.end,
-                                                   out + n, &written, &unit.tally)
+                                                   out, &n, &unknown, &unit.tally)
             if unit.status:
                 return
-            n += written
-        unit.n_ids = n
+        unit.n_ids = self.model.merge_unknown(cache, &unknown, out, n, &unit.tally)
 
     # -------------------------------------------------------------- many texts
 
@@ -500,10 +501,12 @@ cdef class Engine:
             added_data = <uint8_t*>cnp.PyArray_DATA(is_added)
             with nogil:
                 memcpy(id_data, job.ids, 4 * job.n_ids)
-                locate(self.model.vocabulary, self.model.ignore_merges, &job, id_data,
-                       offset_data, added_data)
-                if source.owned != NULL:        # not ASCII
+                status = locate(self.model.vocabulary, self.model.ignore_merges,
+                                &self.model.merge_table.merges, &job, id_data, offset_data,
+                                added_data)
+                if status == 0 and source.owned != NULL:        # not ASCII
                     to_characters(source.bytes, offset_data, job.n_ids)
+            raise_status(status)
             return ids, offsets, is_added
         finally:
             _dispose(&job, &source)

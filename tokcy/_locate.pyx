@@ -5,31 +5,36 @@ The tokens of a piece are its bytes, in order. So the ranges follow from the ids
 boundaries, and encoding itself need not keep them.
 
 Two things make it less simple. A token may begin or end inside a character; it is given the
-whole character (rule F2). And where the vocabulary lacks a byte, the byte is dropped without
-moving the tokens behind it, as Hugging Face counts positions in the byte-level string, where
-some bytes are one UTF-8 byte long and others two (rules M5(c), F3).
+whole character (rule F2). And where the vocabulary lacks a byte or a character, that is dropped
+without moving the tokens behind it, or is overtaken by them, as Hugging Face adds up the lengths
+of tokens, in the string that its model sees. There a byte may be two or three (rules M5, F3): in
+the byte-level alphabet, or a space that stands for "▁".
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
 
 from tokcy._bitmap cimport is_set, next_set
 from tokcy._job cimport Job
+from tokcy._merges cimport Merges, first_characters
 from tokcy._prepare cimport Prepared, Span
-from tokcy._vocab cimport Vocabulary
+from tokcy._status cimport OUT_OF_MEMORY
+from tokcy._vocab cimport BYTES, Vocabulary
 
-cdef struct Walker:         # a byte of the text, and where it is in the byte-level string
+cdef struct Walker:         # a byte of the text, and where it is in what the model sees
     size_t at
     size_t mapped
 
 
-cdef void locate(Vocabulary vocabulary, bint ignore_merges, const Job* job,
-                 const uint32_t* ids, int64_t* ranges, uint8_t* is_added) noexcept nogil:
+cdef int locate(Vocabulary vocabulary, bint ignore_merges, const Merges* merges, const Job* job,
+                const uint32_t* ids, int64_t* ranges, uint8_t* is_added) noexcept nogil:
     """Of each id of an encoded job: its raw byte range, and whether it is an added token.
 
-    ranges has room for [n][2]; is_added for [n], and holds zeros.
+    ranges has room for [n][2]; is_added for [n], and holds zeros. Returns 0 or OUT_OF_MEMORY.
     """
     cdef const Span* span
     cdef size_t s, at, end, n = 0
+    cdef int64_t found
     for s in range(job.prepared.n_spans):
         span = job.prepared.spans + s
         if span.token >= 0:
@@ -42,9 +47,17 @@ cdef void locate(Vocabulary vocabulary, bint ignore_merges, const Job* job,
         while at < span.end:
             end = next_set(job.starts, at + 1, span.end)
             if job.text.skips == NULL or not is_set(job.text.skips, at):
-                n += _locate_piece(vocabulary, ignore_merges, job, at, end, ids + n,
-                                   ranges + 2 * n)
+                if merges.lacks_characters:
+                    found = _locate_characters(vocabulary, ignore_merges, merges, job, at, end,
+                                               ids + n, ranges + 2 * n)
+                else:
+                    found = _locate_piece(vocabulary, ignore_merges, job, at, end, ids + n,
+                                          ranges + 2 * n)
+                if found < 0:
+                    return OUT_OF_MEMORY
+                n += found
             at = end
+    return 0
 
 
 cdef void to_characters(const uint8_t* raw, int64_t* ranges, size_t n) noexcept nogil:
@@ -65,9 +78,9 @@ cdef void to_characters(const uint8_t* raw, int64_t* ranges, size_t n) noexcept 
         ranges[i] = character
 
 
-cdef size_t _locate_piece(Vocabulary vocabulary, bint ignore_merges, const Job* job,
-                          size_t begin, size_t end, const uint32_t* ids,
-                          int64_t* ranges) noexcept nogil:
+cdef int64_t _locate_piece(Vocabulary vocabulary, bint ignore_merges, const Job* job,
+                           size_t begin, size_t end, const uint32_t* ids,
+                           int64_t* ranges) noexcept nogil:
     """The ranges of one piece's ids; how many ids it has."""
     cdef const uint8_t* text = job.prepared.text
     cdef size_t size = end - begin, kept = 0, used = 0, mapped = 0, n = 0, i
@@ -84,13 +97,60 @@ cdef size_t _locate_piece(Vocabulary vocabulary, bint ignore_merges, const Job* 
             first = begin + used
             last = first + _length(vocabulary, ids[n]) - 1
         else:
-            first = _byte_at(text, &walker, mapped)
+            first = _byte_at(vocabulary, text, &walker, mapped)
             mapped += _mapped_length(vocabulary, ids[n])
-            last = _byte_at(text, &walker, mapped - 1)
+            last = _byte_at(vocabulary, text, &walker, mapped - 1)
         ranges[2 * n] = _raw_begin(&job.prepared, first)
         ranges[2 * n + 1] = _raw_end(&job.prepared, last)
         used += _length(vocabulary, ids[n])
         n += 1
+    return n
+
+
+cdef int64_t _locate_characters(Vocabulary vocabulary, bint ignore_merges, const Merges* merges,
+                                const Job* job, size_t begin, size_t end, const uint32_t* ids,
+                                int64_t* ranges) noexcept nogil:
+    """The same for a model that lacks characters, by what its merging begins with; -1 without
+    memory.
+    """
+    cdef const uint8_t* text = job.prepared.text
+    cdef size_t size = end - begin, n_symbols, n = 0, s = 0, stop, mapped = 0
+    cdef size_t first, last
+    cdef Walker walker
+    cdef uint32_t* symbols
+    cdef uint32_t* lengths
+    if ignore_merges and vocabulary.find(text + begin, size, BYTES) >= 0:
+        ranges[0] = _raw_begin(&job.prepared, begin)
+        ranges[1] = _raw_end(&job.prepared, end - 1)
+        return 1
+    symbols = <uint32_t*>malloc(2 * size * sizeof(uint32_t))
+    if symbols == NULL:
+        return -1
+    lengths = symbols + size
+    n_symbols = first_characters(merges, text + begin, size, symbols, lengths)
+    walker.at = begin
+    walker.mapped = 0
+    while s < n_symbols:
+        first = _byte_at(vocabulary, text, &walker, mapped)
+        stop = s + _n_symbols(vocabulary, ids[n])
+        while s < stop and s < n_symbols:
+            mapped += lengths[s]
+            s += 1
+        last = _byte_at(vocabulary, text, &walker, mapped - 1)
+        ranges[2 * n] = _raw_begin(&job.prepared, first)
+        ranges[2 * n + 1] = _raw_end(&job.prepared, last)
+        n += 1
+    free(symbols)
+    return n
+
+
+cdef size_t _n_symbols(Vocabulary vocabulary, uint32_t token) noexcept nogil:
+    """Of how many first symbols a token was made: its characters, or one if it is special."""
+    cdef size_t entry = vocabulary.entry_of_id[token], n = 0, i
+    if token == vocabulary.unknown_id or vocabulary.kinds[entry] != BYTES:
+        return 1
+    for i in range(vocabulary.offsets[entry], vocabulary.offsets[entry + 1]):
+        n += not _continues(vocabulary.arena[i])
     return n
 
 
@@ -99,22 +159,25 @@ cdef inline size_t _length(Vocabulary vocabulary, uint32_t token) noexcept nogil
     return vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
 
 
-cdef inline size_t _mapped_width(uint8_t byte) noexcept nogil:
-    """UTF-8 bytes of the character that stands for a byte: printable ASCII stands for itself."""
-    return 1 if 33 <= byte <= 126 else 2
+cdef inline size_t _mapped_width(Vocabulary vocabulary, uint8_t byte) noexcept nogil:
+    """Bytes that stand for a byte where the model sees it: for printable ASCII that itself."""
+    if vocabulary.byte_level:
+        return 1 if 33 <= byte <= 126 else 2
+    return 3 if vocabulary.folded and byte == b" " else 1
 
 
 cdef size_t _mapped_length(Vocabulary vocabulary, uint32_t token) noexcept nogil:
     cdef size_t entry = vocabulary.entry_of_id[token], length = 0, i
     for i in range(vocabulary.offsets[entry], vocabulary.offsets[entry + 1]):
-        length += _mapped_width(vocabulary.arena[i])
+        length += _mapped_width(vocabulary, vocabulary.arena[i])
     return length
 
 
-cdef size_t _byte_at(const uint8_t* text, Walker* walker, size_t mapped) noexcept nogil:
-    """The byte of the text that is at a position of its byte-level form; never goes back."""
-    while walker.mapped + _mapped_width(text[walker.at]) <= mapped:
-        walker.mapped += _mapped_width(text[walker.at])
+cdef size_t _byte_at(Vocabulary vocabulary, const uint8_t* text, Walker* walker,
+                     size_t mapped) noexcept nogil:
+    """The byte of the text that is at a position where the model sees it; never goes back."""
+    while walker.mapped + _mapped_width(vocabulary, text[walker.at]) <= mapped:
+        walker.mapped += _mapped_width(vocabulary, text[walker.at])
         walker.at += 1
     return walker.at
 

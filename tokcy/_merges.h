@@ -1,7 +1,8 @@
 /* The merges of a model as a table of pairs, and the merging of many short pieces side by side.
  *
  * While a piece is merged it is made of symbols: those below 256 are the bytes, the others are
- * what the merges make, in order of rank. So a rank is a symbol less 256. */
+ * what the merges make, in order of rank. So a rank is a symbol less 256. Where a model begins
+ * with characters, those of several bytes come first, as if merges made them that have no pair. */
 #ifndef TOKCY_MERGES_H
 #define TOKCY_MERGES_H
 
@@ -15,7 +16,8 @@ enum {
     TK_FIRST_MERGED = 256,
     TK_SYMBOL_BITS = 21,
     TK_FILTER_BITS = 21,
-    TK_BUCKET = 8           /* slots: a cache line */
+    TK_BUCKET = 8,          /* slots: a cache line */
+    TK_BYTE_NAME = 2
 };
 #define TK_NO_RANK 0xFFFFFFFFu      /* above any rank: the pair has no merge */
 #define TK_FREE_SLOT UINT64_C(0xFFFFFFFFFFFFFFFF)
@@ -29,10 +31,16 @@ typedef struct {
     uint32_t *byte_pairs;       /* [65536] rank of the pair of bytes left << 8 | right */
     uint32_t *ids;              /* the id of each symbol */
     uint32_t *same;             /* the symbol by which each goes; NULL where that is itself */
-    uint32_t *atoms;            /* [65536] characters that may be symbols at once; or NULL */
+    uint32_t *atoms;            /* [n_atoms] characters that are symbols at once; 0 for others */
+    size_t n_atoms;
     const uint32_t *halves;     /* pairs of bytes that tokens join at the edge of a character */
-    uint8_t has_byte[256];      /* the vocabulary does */
+    uint8_t has_byte[256];      /* the vocabulary does; TK_BYTE_NAME: only as a byte's name */
     int has_all_bytes;
+    int has_ends;               /* the last byte of a piece is another symbol, TK_FIRST_MERGED on */
+    int lacks_characters;       /* a model of characters may; then what follows counts */
+    uint32_t unknown;           /* the symbol of such a character; TK_NO_RANK: it is dropped */
+    int fuses_unknown;          /* several in a row are one symbol */
+    uint32_t space_width;       /* bytes of what a space stands for */
 } tk_merges;
 
 static inline uint64_t tk_pair(uint32_t left, uint32_t right) {
@@ -96,19 +104,24 @@ static inline uint32_t tk_symbol_of_rank(const tk_merges *merges, uint32_t rank)
 
 /* ---------------------------------------------------------------- the first symbols */
 
-/* Bytes of the character of two or three that begins here; 0 if there is none. Of the ways to
+/* Bytes of the character of two to four that begins here; 0 if there is none. Of the ways to
  * write a code point only the shortest is a character, so that no two have one code point. */
 static inline size_t tk_character_width(const uint8_t *text, size_t size) {
-    if (size < 2 || text[0] < 0xC2 || text[0] >= 0xF0 || (text[1] & 0xC0) != 0x80) return 0;
+    if (size < 2 || text[0] < 0xC2 || text[0] >= 0xF5 || (text[1] & 0xC0) != 0x80) return 0;
     if (text[0] < 0xE0) return 2;
     if (text[0] == 0xE0 && text[1] < 0xA0) return 0;
-    return size >= 3 && (text[2] & 0xC0) == 0x80 ? 3 : 0;
+    if (size < 3 || (text[2] & 0xC0) != 0x80) return 0;
+    if (text[0] < 0xF0) return 3;
+    if (text[0] == 0xF0 && text[1] < 0x90) return 0;
+    return size >= 4 && (text[3] & 0xC0) == 0x80 ? 4 : 0;
 }
 
 static inline uint32_t tk_code_point(const uint8_t *text, size_t width) {
     uint32_t low = text[width - 1] & 0x3F;
     if (width == 2) return (uint32_t)(text[0] & 0x1F) << 6 | low;
-    return (uint32_t)(text[0] & 0x0F) << 12 | (uint32_t)(text[1] & 0x3F) << 6 | low;
+    if (width == 3) return (uint32_t)(text[0] & 0x0F) << 12 | (uint32_t)(text[1] & 0x3F) << 6 | low;
+    return (uint32_t)(text[0] & 0x07) << 18 | (uint32_t)(text[1] & 0x3F) << 12 |
+           (uint32_t)(text[2] & 0x3F) << 6 | low;
 }
 
 /* Whether a token may join a part of a character to what is beyond its edge at `at`. */
@@ -124,17 +137,80 @@ static inline int tk_is_joined(const tk_merges *merges, const uint8_t *piece, si
  * TK_NO_RANK stands for a byte that the vocabulary lacks: it is gone before merging (M5(c)). */
 static inline size_t tk_first_symbol(const tk_merges *merges, const uint8_t *piece, size_t size,
                                      size_t at, uint32_t *symbol) {
-    if (piece[at] >= 0xC2 && merges->atoms != NULL) {
+    if (merges->has_ends && at + 1 == size) {
+        *symbol = TK_FIRST_MERGED + piece[at];
+        return 1;
+    }
+    if (piece[at] >= 0xC2) {
         size_t width = tk_character_width(piece + at, size - at);
-        if (width) {
-            *symbol = merges->atoms[tk_code_point(piece + at, width)];
-            if (*symbol != TK_NO_RANK && !tk_is_joined(merges, piece, size, at) &&
+        uint32_t code = width ? tk_code_point(piece + at, width) : 0;
+        if (width && code < merges->n_atoms) {
+            *symbol = merges->atoms[code];
+            if (*symbol && !tk_is_joined(merges, piece, size, at) &&
                 !tk_is_joined(merges, piece, size, at + width))
                 return width;
         }
     }
     *symbol = merges->has_byte[piece[at]] ? piece[at] : TK_NO_RANK;
     return 1;
+}
+
+/* Whether all these bytes have names, so that a character may become them. */
+static inline int tk_has_names(const tk_merges *merges, const uint8_t *bytes, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (merges->has_byte[bytes[i]] != TK_BYTE_NAME) return 0;
+    return 1;
+}
+
+/* The first symbols of a piece, for a model that lacks characters (M5); how many, at most one for
+ * each byte. An unknown one waits for the next that is known: names of bytes overtake it.
+ * `lengths`, if not NULL, receives how many bytes of text each symbol has for Hugging Face. */
+static size_t tk_first_characters(const tk_merges *merges, const uint8_t *piece, size_t size,
+                                  uint32_t *symbols, uint32_t *lengths) {
+    size_t n = 0, width;
+    uint32_t waiting = 0;       /* bytes of unknown characters */
+    for (size_t at = 0; at <= size; at += width) {
+        size_t wide = at < size ? tk_character_width(piece + at, size - at) : 0;
+        uint32_t code = wide ? tk_code_point(piece + at, wide) : 0;
+        uint32_t symbol = TK_NO_RANK;
+        width = wide ? wide : 1;
+        if (at < size && !wide && merges->has_byte[piece[at]] == 1) symbol = piece[at];
+        if (wide && code < merges->n_atoms && merges->atoms[code]) symbol = merges->atoms[code];
+        uint32_t length = at < size && piece[at] == ' ' ? merges->space_width : (uint32_t)width;
+        if (symbol == TK_NO_RANK && at < size && tk_has_names(merges, piece + at, width)) {
+            for (size_t i = 0; i < width; i++) {
+                if (lengths) lengths[n] = 1;
+                symbols[n++] = piece[at + i];
+            }
+            continue;
+        }
+        int is_unknown = symbol == TK_NO_RANK && at < size;
+        if (waiting && !(is_unknown && merges->fuses_unknown)) {
+            if (lengths) lengths[n] = waiting;
+            symbols[n++] = merges->unknown;
+            waiting = 0;
+        }
+        if (is_unknown) {
+            if (merges->unknown != TK_NO_RANK) waiting += length;
+        } else if (at < size) {
+            if (lengths) lengths[n] = length;
+            symbols[n++] = symbol;
+        }
+    }
+    return n;
+}
+
+/* The first symbols of a piece; how many. */
+static inline size_t tk_first_symbols(const tk_merges *merges, const uint8_t *piece, size_t size,
+                                      uint32_t *symbols) {
+    size_t n = 0;
+    if (tk_unlikely(merges->lacks_characters))
+        return tk_first_characters(merges, piece, size, symbols, NULL);
+    for (size_t at = 0; at < size;) {
+        at += tk_first_symbol(merges, piece, size, at, symbols + n);
+        n += symbols[n] != TK_NO_RANK;
+    }
+    return n;
 }
 
 /* How many symbols a piece begins with, or `most` + 1 if more. */

@@ -12,6 +12,7 @@ cdef extern from "_merges.h" nogil:
         FILTER_BITS "TK_FILTER_BITS"
         BUCKET "TK_BUCKET"
         LANE "TK_LANE"
+        HAS_NAME "TK_BYTE_NAME"
     const uint32_t NO_RANK "TK_NO_RANK"
     const uint64_t FREE_SLOT "TK_FREE_SLOT"
     ctypedef struct Merges "tk_merges":
@@ -22,9 +23,15 @@ cdef extern from "_merges.h" nogil:
         uint32_t* ids
         uint32_t* same
         uint32_t* atoms
+        size_t n_atoms
         const uint32_t* halves
         uint8_t has_byte[256]
         bint has_all_bytes
+        bint has_ends
+        bint lacks_characters
+        uint32_t unknown
+        bint fuses_unknown
+        uint32_t space_width
     uint64_t pair_of "tk_pair"(uint32_t left, uint32_t right)
     uint64_t pair_hash "tk_pair_hash"(uint64_t pair)
     uint64_t* find_slot "tk_find_slot"(const Merges* merges, uint64_t pair)
@@ -33,8 +40,11 @@ cdef extern from "_merges.h" nogil:
     uint32_t symbol_of_rank "tk_symbol_of_rank"(const Merges* merges, uint32_t rank)
     size_t character_width "tk_character_width"(const uint8_t* text, size_t size)
     uint32_t code_point "tk_code_point"(const uint8_t* text, size_t width)
-    size_t first_symbol "tk_first_symbol"(const Merges* merges, const uint8_t* piece, size_t size,
-                                          size_t at, uint32_t* symbol)
+    size_t first_characters "tk_first_characters"(
+        const Merges* merges, const uint8_t* piece, size_t size, uint32_t* symbols,
+        uint32_t* lengths)
+    size_t first_symbols "tk_first_symbols"(const Merges* merges, const uint8_t* piece,
+                                            size_t size, uint32_t* symbols)
     size_t count_symbols "tk_count_symbols"(const Merges* merges, const uint8_t* piece,
                                             size_t size, size_t most)
     ctypedef void tk_merge_many(const Merges* merges, const uint8_t* const* pieces,
@@ -48,11 +58,17 @@ cdef class MergeTable:
     cdef CutFilter cut_filter
     cdef Merges merges
     cdef readonly size_t n_merges
+    cdef size_t first_made          # symbol: those below are what merging begins with
+    cdef size_t n_known             # symbols of these, but for the unknown one
     cdef size_t n_symbols
     cdef uint32_t* symbols          # by id: the symbol of the token + 1, or why it has none
 
     cdef bint makes(self, uint32_t token) noexcept nogil
     cdef int _begin(self, size_t n_symbols) except -1
+    cdef int _begin_ends(self) except -1
+    cdef size_t _count_characters(self) noexcept
+    cdef int _begin_characters(self) except -1
+    cdef size_t _character_width(self, size_t entry) noexcept
     cdef int _index(self) except -1
     cdef int _take(self, dict tables) except -1
     cdef int _take_slots(self, const uint8_t[::1] slots, const uint32_t* lengths) except -1
@@ -70,6 +86,8 @@ cdef class MergeTable:
     cdef int64_t _keep_unsure(self, size_t begin, size_t end, uint32_t* made,
                               const uint32_t* lefts, const uint32_t* rights,
                               uint32_t* kept) noexcept nogil
+    cdef int64_t _find_pair_again(self, size_t begin, size_t end, const uint32_t* lefts,
+                                  const uint32_t* rights) noexcept nogil
     cdef bint _meet(self, uint32_t left, uint32_t right, const uint32_t* lefts,
                     const uint32_t* rights) noexcept nogil
     cdef int _find_atoms(self) except -1

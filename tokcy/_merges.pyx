@@ -13,7 +13,10 @@ from libc.string cimport memcpy, memset
 from tokcy._bitmap cimport set_bit
 from tokcy._cuts cimport CutFilter
 from tokcy._platform cimport tk_alloc_table
-from tokcy._vocab cimport Vocabulary
+from tokcy._vocab cimport BYTES, TEXT, Vocabulary
+
+cdef enum:
+    BMP_SIZE = 1 << 16      # characters of up to three bytes
 
 cdef enum:                  # in place of a symbol + 1
     UNMADE = 0              # no merge so far makes the token
@@ -37,7 +40,11 @@ cdef class MergeTable:
     * Merges that never happen are left out, and what merging makes of a token's own bytes is
       known to be that token (`_choose`, `makes`).
     * An *atom* is a character of several bytes that always becomes one symbol, so that merging
-      may begin with it (`_find_atoms`).
+      may begin with it (`_find_atoms`). In a model of characters each entry that is one is an
+      atom: it begins with them by definition (M4).
+
+    With a suffix for the end of words, the last byte of a piece is another symbol than the same
+    byte elsewhere; a merge has no such symbol on the left (`Vocabulary.ends_are_last`).
 
     Args:
         vocabulary: entries and merges, fewer than 2**21 - 256 of these.
@@ -55,11 +62,17 @@ cdef class MergeTable:
 
     def __cinit__(self, Vocabulary vocabulary, CutFilter cut_filter, dict tables=None):
         cdef uint32_t left, right
-        if FIRST_MERGED + vocabulary.n_merges >= 1 << SYMBOL_BITS:
-            raise ValueError(f"{vocabulary.n_merges} merges are too many")
         self.vocabulary = vocabulary
         self.cut_filter = cut_filter
         self.merges.halves = cut_filter.halves
+        self.first_made = self.n_known = FIRST_MERGED
+        if vocabulary.suffix:
+            self.first_made = self.n_known = 2 * FIRST_MERGED
+        elif not vocabulary.byte_level:
+            self.n_known += self._count_characters()
+            self.first_made = self.n_known + (vocabulary.unknown_id >= 0)
+        if self.first_made + vocabulary.n_merges >= 1 << SYMBOL_BITS:
+            raise ValueError(f"{vocabulary.n_merges} merges are too many")
         if tables is None:
             self._index()
         else:
@@ -82,7 +95,7 @@ cdef class MergeTable:
         return self.symbols != NULL and self.symbols[token] & CERTAIN != 0
 
     def made_by_merging(self, ids):
-        """Those of `ids` that are a byte's or that merging may make."""
+        """Those of `ids` that merging may begin with or make."""
         cdef size_t symbol
         cdef set made = set()
         for symbol in range(self.n_symbols):
@@ -91,7 +104,7 @@ cdef class MergeTable:
         return [token for token in ids if token in made]
 
     cdef int _begin(self, size_t n_symbols) except -1:
-        """Make room for so many symbols; those of the bytes are filled in."""
+        """Make room for so many symbols; those that merging begins with are filled in."""
         cdef Vocabulary vocabulary = self.vocabulary
         cdef Merges* merges = &self.merges
         cdef size_t byte
@@ -103,18 +116,82 @@ cdef class MergeTable:
         merges.has_all_bytes = True
         for byte in range(256):
             merges.has_byte[byte] = vocabulary.byte_id[byte] >= 0
+            if merges.has_byte[byte] and not vocabulary.is_piece(byte):
+                merges.has_byte[byte] = HAS_NAME
             merges.has_all_bytes = merges.has_all_bytes and merges.has_byte[byte]
             merges.ids[byte] = <uint32_t>vocabulary.byte_id[byte]
+        if vocabulary.suffix:
+            self._begin_ends()
+        elif not vocabulary.byte_level:
+            self._begin_characters()
+        return 0
+
+    cdef int _begin_ends(self) except -1:
+        """Number the bytes at the end of a word, each of which is an entry."""
+        cdef int byte
+        self.merges.has_ends = True
+        for byte in range(256):
+            if self.vocabulary.byte_id[byte] < 0 or self.vocabulary.end_id[byte] < 0:
+                raise ValueError(f"byte {byte:02X} is lacking at the end of a word or elsewhere")
+            self.merges.ids[FIRST_MERGED + byte] = <uint32_t>self.vocabulary.end_id[byte]
+        return 0
+
+    cdef size_t _character_width(self, size_t entry) noexcept:
+        """Bytes of the entry if it is one character of several, else 0."""
+        cdef Vocabulary vocabulary = self.vocabulary
+        cdef const uint8_t* token = vocabulary.arena + vocabulary.offsets[entry]
+        cdef size_t size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
+        if vocabulary.kinds[entry] != BYTES or not 2 <= size <= 4:
+            return 0
+        return size if character_width(token, size) == size else 0
+
+    cdef size_t _count_characters(self) noexcept:
+        cdef size_t entry, n = 0
+        for entry in range(self.vocabulary.n_entries):
+            n += self._character_width(entry) != 0
+        return n
+
+    cdef int _begin_characters(self) except -1:
+        """Make atoms of all entries that are one character of several bytes."""
+        cdef Vocabulary vocabulary = self.vocabulary
+        cdef Merges* merges = &self.merges
+        cdef size_t entry, width, symbol
+        cdef uint32_t code, last = 0
+        for entry in range(vocabulary.n_entries):
+            width = self._character_width(entry)
+            if width:
+                code = code_point(vocabulary.arena + vocabulary.offsets[entry], width)
+                last = max(last, code)
+        merges.n_atoms = <size_t>last + 1
+        # Zeros, of which only the pages that are written take memory.
+        merges.atoms = <uint32_t*>calloc(merges.n_atoms, sizeof(uint32_t))
+        if merges.atoms == NULL:
+            raise MemoryError
+        symbol = FIRST_MERGED
+        for entry in range(vocabulary.n_entries):
+            width = self._character_width(entry)
+            if width:
+                code = code_point(vocabulary.arena + vocabulary.offsets[entry], width)
+                merges.atoms[code] = <uint32_t>symbol
+                merges.ids[symbol] = vocabulary.ids[entry]
+                symbol += 1
+        merges.lacks_characters = not vocabulary.is_complete()
+        merges.fuses_unknown = vocabulary.fuses_unknown
+        merges.space_width = 3 if vocabulary.folded else 1
+        merges.unknown = NO_RANK
+        if vocabulary.unknown_id >= 0:
+            merges.unknown = <uint32_t>symbol
+            merges.ids[symbol] = <uint32_t>vocabulary.unknown_id
         return 0
 
     cdef int _index(self) except -1:
-        self._begin(FIRST_MERGED + self.vocabulary.n_merges)
+        self._begin(self.first_made + self.vocabulary.n_merges)
         # Of ids that are far apart only the pages that are written take memory.
         self.symbols = <uint32_t*>calloc(<size_t>self.vocabulary.max_id + 1, sizeof(uint32_t))
         if self.symbols == NULL:
             raise MemoryError
         self._add_merges()
-        if self.cut_filter.enabled:
+        if self.vocabulary.byte_level and self.cut_filter.enabled:
             self._find_atoms()
         return 0
 
@@ -124,15 +201,18 @@ cdef class MergeTable:
         """What was made of the merges, by name: arrays as bytes.
 
         ``slots``, uint64, and of the symbols that merges make ``symbol_ids`` and ``same``, uint32,
-        the latter empty where each is itself; ``atoms``, uint32, empty where there are none.
+        the latter empty where each is itself; ``atoms``, uint32, empty where there are none or
+        they are the characters of the vocabulary.
         """
         cdef size_t n = self.n_symbols
         cdef const Merges* merges = &self.merges
         return {
             "slots": (<char*>merges.slots)[:merges.n_buckets * BUCKET * sizeof(uint64_t)],
-            "symbol_ids": (<char*>merges.ids)[4 * FIRST_MERGED:4 * n],
-            "same": (<char*>merges.same)[4 * FIRST_MERGED:4 * n] if merges.same != NULL else b"",
-            "atoms": (<char*>merges.atoms)[:4 * 65536] if merges.atoms != NULL else b"",
+            "symbol_ids": (<char*>merges.ids)[4 * self.first_made:4 * n],
+            "same": (<char*>merges.same)[4 * self.first_made:4 * n]
+            if merges.same != NULL else b"",
+            "atoms": (<char*>merges.atoms)[:4 * merges.n_atoms]
+            if self.vocabulary.byte_level else b"",
         }
 
     cdef int _take(self, dict tables) except -1:
@@ -144,12 +224,12 @@ cdef class MergeTable:
         cdef const uint8_t[::1] ids = tables["symbol_ids"]
         cdef size_t symbol
         cdef uint32_t* lengths
-        self.n_symbols = FIRST_MERGED + <size_t>len(ids) // 4
+        self.n_symbols = self.first_made + <size_t>len(ids) // 4
         if len(ids) % 4 or self.n_symbols > 1 << SYMBOL_BITS:
             raise ValueError(f"symbol_ids: {len(ids)} bytes")
         self._begin(self.n_symbols)
         if len(ids):
-            memcpy(self.merges.ids + FIRST_MERGED, &ids[0], len(ids))
+            memcpy(self.merges.ids + self.first_made, &ids[0], len(ids))
         lengths = <uint32_t*>malloc(self.n_symbols * sizeof(uint32_t))
         if lengths == NULL:
             raise MemoryError
@@ -169,13 +249,13 @@ cdef class MergeTable:
         cdef size_t symbol
         if len(same) == 0:
             return 0
-        if <size_t>len(same) != 4 * (self.n_symbols - FIRST_MERGED):
+        if <size_t>len(same) != 4 * (self.n_symbols - self.first_made):
             raise ValueError(f"same: {len(same)} bytes")
         self.merges.same = <uint32_t*>malloc(self.n_symbols * sizeof(uint32_t))
         if self.merges.same == NULL:
             raise MemoryError
-        memcpy(self.merges.same + FIRST_MERGED, &same[0], len(same))
-        for symbol in range(FIRST_MERGED, self.n_symbols):
+        memcpy(self.merges.same + self.first_made, &same[0], len(same))
+        for symbol in range(self.first_made, self.n_symbols):
             if (self.merges.same[symbol] >= self.n_symbols
                     or lengths[self.merges.same[symbol]] != lengths[symbol]):
                 raise ValueError(f"same: {self.merges.same[symbol]} in place of {symbol}")
@@ -200,7 +280,7 @@ cdef class MergeTable:
             if (left >= self.n_symbols or right >= self.n_symbols or made >= self.n_symbols
                     or lengths[left] == 0 or lengths[right] == 0
                     or lengths[left] + lengths[right] != lengths[made]
-                    or (slot & 1 and self.merges.same == NULL)):
+                    or (slot & 1 and (self.merges.same == NULL or made < self.first_made))):
                 raise ValueError(f"slots: {left} and {right} do not make {made}")
             set_bit(self.merges.pair_filter, pair_hash(pair) >> (64 - FILTER_BITS))
             self.n_merges += 1
@@ -209,28 +289,30 @@ cdef class MergeTable:
         return 0
 
     cdef int _take_atoms(self, const uint8_t[::1] atoms, const uint32_t* lengths) except -1:
-        cdef size_t code
+        cdef int code
         cdef uint32_t symbol
         if len(atoms) == 0:
             return 0
-        if len(atoms) != 4 * 65536 or not self.cut_filter.enabled:
+        if (len(atoms) != 4 * BMP_SIZE or not self.cut_filter.enabled
+                or not self.vocabulary.byte_level):
             raise ValueError(f"atoms: {len(atoms)} bytes")
-        self.merges.atoms = <uint32_t*>malloc(65536 * sizeof(uint32_t))
+        self.merges.atoms = <uint32_t*>malloc(len(atoms))
         if self.merges.atoms == NULL:
             raise MemoryError
         memcpy(self.merges.atoms, &atoms[0], len(atoms))
-        for code in range(65536):
+        self.merges.n_atoms = BMP_SIZE
+        for code in range(BMP_SIZE):
             symbol = self.merges.atoms[code]
-            if symbol != NO_RANK and (symbol >= self.n_symbols
-                                      or lengths[symbol] != (2 if code < 0x800 else 3)):
+            if symbol and (symbol >= self.n_symbols
+                           or lengths[symbol] != (2 if code < 0x800 else 3)):
                 raise ValueError(f"atoms: {symbol} for U+{code:04X}")
         return 0
 
     # ------------------------------------------------------------------ adding
 
     cdef int _clear(self, size_t n) except -1:
-        """Begin anew, with room for n merges; only bytes are made then."""
-        cdef size_t rank, byte
+        """Begin anew, with room for n merges; what merging begins with alone is made then."""
+        cdef size_t rank, byte, symbol
         self._clear_slots(n)
         for rank in range(self.vocabulary.n_merges):
             self.symbols[self.vocabulary.merged[rank]] = UNMADE
@@ -239,6 +321,8 @@ cdef class MergeTable:
         for byte in range(256):
             if self.merges.has_byte[byte]:
                 self.symbols[self.merges.ids[byte]] = <uint32_t>byte + 1 | CERTAIN
+        for symbol in range(FIRST_MERGED, self.n_known):
+            self.symbols[self.merges.ids[symbol]] = <uint32_t>symbol + 1 | CERTAIN
         return 0
 
     cdef int _clear_slots(self, size_t n) except -1:
@@ -280,7 +364,7 @@ cdef class MergeTable:
             raise MemoryError
         try:
             n_kept = self._choose(kept, &unsure)
-            self.n_symbols = FIRST_MERGED + (n_kept or n)
+            self.n_symbols = self.first_made + (n_kept or n)
             if n and n_kept == 0:
                 self._clear(n)
                 for rank in range(n):
@@ -299,26 +383,29 @@ cdef class MergeTable:
         """
         cdef Vocabulary vocabulary = self.vocabulary
         cdef uint32_t* symbols = self.symbols
-        cdef uint32_t rank, token, left, right
-        cdef uint32_t* same = <uint32_t*>malloc((FIRST_MERGED + n) * sizeof(uint32_t))
+        cdef uint32_t rank, token, left, right, made
+        cdef uint32_t first = <uint32_t>self.first_made
+        cdef uint32_t* same = <uint32_t*>malloc((first + n) * sizeof(uint32_t))
         self.merges.same = same
         if same == NULL:
             raise MemoryError
         self._clear_slots(n)
         for rank in range(<uint32_t>n):
             token = vocabulary.merged[kept[rank]]
+            made = first + rank
             if not _is_symbol(symbols[token]):
-                symbols[token] = FIRST_MERGED + rank + 1
-            elif symbols[token] & CERTAIN and symbols[token] - 1 ^ CERTAIN >= FIRST_MERGED:
-                symbols[token] = FIRST_MERGED + rank + 1 | CERTAIN
-            self.merges.ids[FIRST_MERGED + rank] = token
-            same[FIRST_MERGED + rank] = (symbols[token] & ~CERTAIN) - 1
+                symbols[token] = made + 1
+            elif symbols[token] & CERTAIN and symbols[token] - 1 ^ CERTAIN >= first:
+                symbols[token] = made + 1 | CERTAIN
+            self.merges.ids[made] = token
+            same[made] = (symbols[token] & ~CERTAIN) - 1
         for rank in range(<uint32_t>n):
             left = symbols[vocabulary.left[kept[rank]]]
             right = symbols[vocabulary.right[kept[rank]]]
             if _is_symbol(left) and _is_symbol(right):
+                made = first + rank
                 self._add((left & ~CERTAIN) - 1, (right & ~CERTAIN) - 1,
-                          2 * rank | (same[FIRST_MERGED + rank] != FIRST_MERGED + rank))
+                          2 * (made - FIRST_MERGED) | (same[made] != made))
         return 0
 
     # ------------------------------------------------------------ what happens
@@ -332,23 +419,23 @@ cdef class MergeTable:
         time; telling them apart takes 6 ms.
 
         `unsure` receives whether the table lacks some of those in `kept`. The result is their
-        number, or 0 if it cannot be told: the merges of some token do not stand together, or a
-        pair is there twice. The table is of no use then.
+        number, or 0 if it cannot be told: a token that no merge could make is made by one that
+        stands elsewhere, or a pair is there twice. The table is of no use then.
         """
         cdef Vocabulary vocabulary = self.vocabulary
         cdef uint32_t* merged = vocabulary.merged
         cdef size_t n = vocabulary.n_merges, n_tokens = 0, n_kept = 0, rank, begin = 0, end
         cdef int64_t n_unsure
-        cdef uint32_t made = FIRST_MERGED
+        cdef uint32_t made = <uint32_t>self.first_made
         cdef uint32_t* lefts        # of each symbol: what its merge joins
         cdef uint32_t* rights
         for rank in range(n):
             n_tokens += rank == 0 or merged[rank] != merged[rank - 1]
         self._clear(n_tokens)
-        lefts = <uint32_t*>malloc(2 * (FIRST_MERGED + n) * sizeof(uint32_t))
+        lefts = <uint32_t*>malloc(2 * (self.first_made + n) * sizeof(uint32_t))
         if lefts == NULL:
             raise MemoryError
-        rights = lefts + FIRST_MERGED + n
+        rights = lefts + self.first_made + n
         while begin < n:
             end = begin + 1
             while end < n and merged[end] == merged[begin]:
@@ -364,7 +451,7 @@ cdef class MergeTable:
                 n_kept += n_unsure
                 unsure[0] = unsure[0] or n_unsure
             # More than one merge for a token, on average, is more than the table has room for.
-            if n_unsure < 0 or self.n_merges != made - FIRST_MERGED or self.n_merges > n_tokens:
+            if n_unsure < 0 or self.n_merges != made - self.first_made or self.n_merges > n_tokens:
                 n_kept = 0
                 break
             begin = end
@@ -401,14 +488,16 @@ cdef class MergeTable:
         """Note those of the merges [begin, end) in `kept` that may happen; how many.
 
         Those of two certain symbols are added to the table, for `_meet` to see. The result is
-        -1 if other merges of the token stood elsewhere in the list.
+        -1 if merges of the token stood elsewhere before, and what was made of them does not hold.
         """
         cdef uint32_t* token = self.symbols + self.vocabulary.merged[begin]
         cdef uint32_t* left
         cdef uint32_t* right
         cdef int64_t n_kept = 0
         cdef size_t rank
-        if token[0] != UNMADE and token[0] != MISSED:
+        if token[0] & CERTAIN and token[0] - 1 ^ CERTAIN >= self.first_made:
+            return self._find_pair_again(begin, end, lefts, rights)
+        if token[0] != UNMADE and token[0] != MISSED and token[0] != UNSURE:
             return -1
         for rank in range(begin, end):
             left = self.symbols + self.vocabulary.left[rank]
@@ -431,6 +520,23 @@ cdef class MergeTable:
         token[0] = UNSURE if n_kept else NEVER_MADE
         return n_kept
 
+    cdef int64_t _find_pair_again(self, size_t begin, size_t end, const uint32_t* lefts,
+                                  const uint32_t* rights) noexcept nogil:
+        """0 if none of the merges [begin, end) happens, as their token is certain; else -1.
+
+        The token is made in one way; a second merge of that pair would be the one that counts.
+        """
+        cdef uint32_t made = (self.symbols[self.vocabulary.merged[begin]] & ~CERTAIN) - 1
+        cdef uint32_t left, right
+        cdef size_t rank
+        for rank in range(begin, end):
+            left = self.symbols[self.vocabulary.left[rank]]
+            right = self.symbols[self.vocabulary.right[rank]]
+            if (left & right & CERTAIN and (left & ~CERTAIN) - 1 == lefts[made]
+                    and (right & ~CERTAIN) - 1 == rights[made]):
+                return -1
+        return 0
+
     cdef bint _meet(self, uint32_t left, uint32_t right, const uint32_t* lefts,
                     const uint32_t* rights) noexcept nogil:
         """Whether two symbols come to stand side by side while some piece is merged.
@@ -442,10 +548,10 @@ cdef class MergeTable:
         Of the merges that made the two the one of higher rank came last, as the rank of each
         symbol is above those of its parts. Just before, a part of it stood beside the other
         symbol. Had these a merge of lower rank, it would have come first. If not, the two meet
-        if these do; and two bytes meet.
+        if these do; and any two that merging begins with meet.
         """
         cdef uint32_t rank
-        while left >= FIRST_MERGED or right >= FIRST_MERGED:
+        while left >= self.first_made or right >= self.first_made:
             if left > right:
                 rank = 2 * (left - FIRST_MERGED)
                 left = rights[left]
@@ -470,20 +576,17 @@ cdef class MergeTable:
         lower rank is part is not CERTAIN.)
         """
         cdef Vocabulary vocabulary = self.vocabulary
-        cdef size_t entry, size
-        cdef const uint8_t* token
-        self.merges.atoms = <uint32_t*>malloc(65536 * sizeof(uint32_t))
+        cdef size_t entry, width
+        cdef uint32_t code
+        self.merges.atoms = <uint32_t*>calloc(BMP_SIZE, sizeof(uint32_t))
         if self.merges.atoms == NULL:
             raise MemoryError
-        memset(self.merges.atoms, 0xFF, 65536 * sizeof(uint32_t))
+        self.merges.n_atoms = BMP_SIZE
         for entry in range(vocabulary.n_entries):
-            token = vocabulary.arena + vocabulary.offsets[entry]
-            size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
-            if (vocabulary.is_bytes[entry] and 2 <= size <= 3
-                    and character_width(token, size) == size
-                    and self.makes(vocabulary.ids[entry])):
-                self.merges.atoms[code_point(token, size)] = (
-                    (self.symbols[vocabulary.ids[entry]] & ~CERTAIN) - 1)
+            width = self._character_width(entry)
+            if 2 <= width <= 3 and self.makes(vocabulary.ids[entry]):
+                code = code_point(vocabulary.arena + vocabulary.offsets[entry], width)
+                self.merges.atoms[code] = (self.symbols[vocabulary.ids[entry]] & ~CERTAIN) - 1
         return 0
 
 
@@ -493,7 +596,7 @@ cdef uint32_t length_of(Vocabulary vocabulary, uint32_t token) noexcept nogil:
     if token > vocabulary.max_id or vocabulary.entry_of_id == NULL:
         return 0
     entry = vocabulary.entry_of_id[token]
-    if entry < 0 or not vocabulary.is_bytes[entry]:
+    if entry < 0 or vocabulary.kinds[entry] == TEXT:
         return 0
     return vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
 

@@ -16,10 +16,9 @@ from tokcy._merges cimport (
     Merges,
     find_rank,
     first_rank,
-    first_symbol,
+    first_symbols,
     symbol_of_rank,
 )
-from tokcy._platform cimport tk_likely, tk_unlikely
 from tokcy._status cimport INTERRUPTED, check_signals
 
 cdef enum:
@@ -80,18 +79,13 @@ cdef int64_t _merge_by_scan(const Merges* merges, const uint8_t* piece, size_t s
     cdef uint32_t[SCAN_BYTES + 2] symbols
     cdef uint8_t[SCAN_BYTES + 2] before
     cdef uint8_t[SCAN_BYTES + 2] after
-    cdef uint32_t lowest, symbol = NO_RANK
-    cdef size_t n = 0, i = 0, at, right
-    while i < size:
-        i += first_symbol(merges, piece, size, i, &symbol)
-        if tk_unlikely(symbol == NO_RANK):
-            continue
-        symbols[n] = symbol
-        before[n] = <uint8_t>(n - 1)
-        after[n] = <uint8_t>(n + 1)
-        n += 1
+    cdef uint32_t lowest, symbol
+    cdef size_t n = first_symbols(merges, piece, size, symbols), i, at, right
     if n == 0:
         return 0
+    for i in range(n):
+        before[i] = <uint8_t>(i - 1)
+        after[i] = <uint8_t>(i + 1)
     for i in range(n - 1):
         ranks[i] = first_rank(merges, symbols[i], symbols[i + 1])
     ranks[n - 1] = NO_RANK
@@ -149,25 +143,13 @@ cdef int64_t _merge_by_windows(const Merges* merges, const uint8_t* piece, size_
     if size < END:
         whole.first = <uint32_t*>malloc(2 * size * sizeof(uint32_t))
     if whole.first != NULL:
-        whole.n = _first_symbols(merges, piece, size, whole.first)
+        whole.n = first_symbols(merges, piece, size, whole.first)
         whole.begins = whole.first + size
         whole.tokens = out
         n = _join_windows(merges, &whole)
     free(whole.first)
     for i in range(n):
         out[i] = merges.ids[out[i]]
-    return n
-
-
-cdef size_t _first_symbols(const Merges* merges, const uint8_t* piece, size_t size,
-                           uint32_t* symbols) noexcept nogil:
-    cdef size_t n = 0, i = 0
-    cdef uint32_t symbol = NO_RANK
-    while i < size:
-        i += first_symbol(merges, piece, size, i, &symbol)
-        if tk_likely(symbol != NO_RANK):
-            symbols[n] = symbol
-            n += 1
     return n
 
 

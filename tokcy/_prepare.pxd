@@ -4,6 +4,7 @@ from libc.stdint cimport uint8_t
 
 from tokcy._added cimport AddedMatcher, Span, SpanList
 from tokcy._aligned cimport AlignedText
+from tokcy._normalize cimport Normalizer, Workspace
 
 
 # Span (of _added): begin, end and token. With token -1 it is text to be pre-tokenized,
@@ -26,17 +27,36 @@ cdef void prepared_init(Prepared* prepared) noexcept nogil
 cdef void release(Prepared* prepared) noexcept nogil
 
 
+cdef struct Rewriting:
+    AlignedText* text       # what is written, and its spans
+    SpanList* spans
+    SpanList found          # of one section
+    Workspace section
+    Workspace span
+
+
 cdef class Preparer:
     cdef AddedMatcher raw_tokens            # None where there are none
     cdef AddedMatcher normalized_tokens
-    cdef readonly bint nfc
-    cdef readonly bint add_prefix_space
+    cdef Normalizer normalizer
+    cdef Normalizer span_normalizer
+    cdef bytes prefix_bytes
+    cdef const uint8_t* prefix
+    cdef size_t prefix_size
+    cdef bint prefix_first
     cdef int prepare(self, const uint8_t* raw, size_t size, bint allow_added,
                      bint want_offsets, Prepared* out) noexcept nogil
     cdef bint is_normal(self, const uint8_t* raw, const SpanList* sections) noexcept nogil
+    cdef bint spans_are_settled(self, const uint8_t* raw, const SpanList* spans) noexcept nogil
+    cdef bint lacks_prefix(self, const uint8_t* text, size_t size,
+                           size_t raw_begin) noexcept nogil
     cdef int split_in_place(self, const uint8_t* raw, const SpanList* sections,
                             SpanList* spans) noexcept nogil
     cdef int rewrite(self, const uint8_t* raw, bint allow_added, const SpanList* sections,
                      SpanList* spans, AlignedText* text) noexcept nogil
     cdef int rewrite_section(self, const uint8_t* raw, const Span* section, bint allow_added,
-                             SpanList* spans, AlignedText* text) noexcept nogil
+                             Rewriting* rewriting) noexcept nogil
+    cdef int rewrite_span(self, const uint8_t* bytes, AlignedText* source, const Span* span,
+                          Rewriting* rewriting) noexcept nogil
+    cdef int write_prefix(self, const uint8_t* bytes, const AlignedText* source, size_t at,
+                          AlignedText* text) noexcept nogil

@@ -4,7 +4,8 @@
 
 Tokens that are not normalized are found in the raw text first. What is left between them, a
 *section*, is normalized by itself, and normalized tokens are found in the result (rules A3, A4).
-At last ByteLevel puts its prefix space before each span of text that has none (rule P2).
+What the pre-tokenizer does to a whole span of text comes last: Metaspace changes its spaces, and
+Metaspace or ByteLevel put a prefix before it (rules P2, P3).
 
 Nearly every text comes out as it went in, and then the spans point into the caller's bytes. Else
 the spans of text are written one behind the other into a text of our own.
@@ -12,26 +13,23 @@ the spans of text are written one behind the other into a text of our own.
 
 from collections.abc import Iterable
 
-from tokcy._nfc import nfc as normal_form
-
 cimport cython
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from tokcy._added cimport spans_push
 from tokcy._aligned cimport (
     aligned_append,
     aligned_append_raw,
-    aligned_free,
     aligned_init,
     aligned_put,
     aligned_reserve,
 )
-from tokcy._nfc cimport nfc_append, nfc_load, nfc_settled
-
-cdef const uint8_t* SPACE = b" "
+from tokcy._normalize cimport Normalizer, relate, workspace_free, workspace_init
+from tokcy._status cimport raise_status
+from tokcy._utf8 cimport utf8_width
 
 
 cdef void prepared_init(Prepared* prepared) noexcept nogil:
@@ -72,20 +70,25 @@ cdef class Preparer:
 
     Args:
         added_tokens: objects with the fields of ``tokcy.spec.AddedToken``.
-        nfc: whether the normalizer is NFC, or there is none.
-        add_prefix_space: whether ByteLevel comes first and adds a space.
+        normalizer: what is done to each section.
+        span_normalizer: what is done to each span of text that is then left.
+        prefix: what each span of text begins with; it is put there where it is missing.
+        prefix_first: the prefix is only for a span that begins where the raw text does.
     """
 
-    def __cinit__(self, added_tokens: Iterable[object], bint nfc, bint add_prefix_space):
+    def __cinit__(self, added_tokens: Iterable[object], Normalizer normalizer=None,
+                  Normalizer span_normalizer=None, str prefix="", bint prefix_first=False):
         tokens = list(added_tokens)
-        if nfc:
-            nfc_load()
+        self.normalizer = normalizer = Normalizer() if normalizer is None else normalizer
+        self.span_normalizer = Normalizer() if span_normalizer is None else span_normalizer
         self.raw_tokens = matcher_of([(t.content, t) for t in tokens if not t.normalized])
         self.normalized_tokens = matcher_of([
-            (normal_form(t.content) if nfc else t.content, t) for t in tokens if t.normalized
+            (normalizer.normalize(t.content), t) for t in tokens if t.normalized
         ])
-        self.nfc = nfc
-        self.add_prefix_space = add_prefix_space
+        self.prefix_bytes = prefix.encode()
+        self.prefix = self.prefix_bytes
+        self.prefix_size = len(self.prefix_bytes)
+        self.prefix_first = prefix_first
 
     def spans(self, str text, bint allow_added=True, bint want_offsets=True) -> list[tuple]:
         """The spans of a text: (bytes or None, token, raw byte ranges).
@@ -102,15 +105,14 @@ cdef class Preparer:
         with nogil:
             status = self.prepare(raw, size, allow_added, want_offsets, &prepared)
         try:
-            if status < 0:
-                raise MemoryError
+            raise_status(status)
             return [span_view(&prepared, prepared.spans + i) for i in range(prepared.n_spans)]
         finally:
             release(&prepared)
 
     cdef int prepare(self, const uint8_t* raw, size_t size, bint allow_added, bint want_offsets,
                      Prepared* out) noexcept nogil:
-        """Fill `out` anew; 0, or -1 without memory.
+        """Fill `out` anew; 0, or a status below 0.
 
         Without `allow_added` nothing is taken for an added token. The caller has initialized
         `out`, perhaps used it for other texts, and releases it before the raw text goes,
@@ -130,7 +132,7 @@ cdef class Preparer:
             if allow_added and self.normalized_tokens is not None:
                 spans = &out.found
                 status = self.split_in_place(raw, &out.sections, spans)
-            in_place = not self.add_prefix_space or all_start_with_space(raw, spans)
+            in_place = status == 0 and self.spans_are_settled(raw, spans)
         if in_place:
             out.text = raw
             out.size = size
@@ -151,13 +153,30 @@ cdef class Preparer:
         """Whether all sections are certainly as the normalizer would have them."""
         cdef const Span* section
         cdef size_t i
-        if self.nfc:
-            for i in range(sections.size):
-                section = sections.data + i
-                if (section.token < 0
-                        and nfc_settled(raw, section.begin, section.end) < section.end):
-                    return False
+        for i in range(sections.size):
+            section = sections.data + i
+            if section.token < 0 and not self.normalizer.settled(raw, section.begin, section.end):
+                return False
         return True
+
+    cdef bint spans_are_settled(self, const uint8_t* raw, const SpanList* spans) noexcept nogil:
+        """Whether all spans of text of a raw text certainly stay as they are."""
+        cdef const Span* span
+        cdef size_t i
+        for i in range(spans.size):
+            span = spans.data + i
+            if span.token < 0 and (
+                    self.lacks_prefix(raw + span.begin, span.end - span.begin, span.begin)
+                    or not self.span_normalizer.settled(raw, span.begin, span.end)):
+                return False
+        return True
+
+    cdef bint lacks_prefix(self, const uint8_t* text, size_t size,
+                           size_t raw_begin) noexcept nogil:
+        """Whether a span of text is to get a prefix; `raw_begin` is where it begins in the raw."""
+        if self.prefix_size == 0 or self.prefix_first and raw_begin > 0:
+            return False
+        return size < self.prefix_size or memcmp(text, self.prefix, self.prefix_size) != 0
 
     cdef int split_in_place(self, const uint8_t* raw, const SpanList* sections,
                             SpanList* spans) noexcept nogil:
@@ -179,79 +198,115 @@ cdef class Preparer:
                      SpanList* spans, AlignedText* text) noexcept nogil:
         """Write the spans of text of all sections into `text`."""
         cdef const Span* section
+        cdef Rewriting rewriting
         cdef size_t i
         cdef int status = aligned_reserve(text, 1)
+        memset(&rewriting, 0, sizeof(Rewriting))
+        rewriting.text = text
+        rewriting.spans = spans
+        # Where a span of a changed text begins in the raw one, only an aligned text tells.
+        workspace_init(&rewriting.section, text.aligned or self.prefix_first)
+        workspace_init(&rewriting.span, text.aligned)
         for i in range(sections.size):
             if status < 0:
-                return status
+                break
             section = sections.data + i
             if section.token < 0:
-                status = self.rewrite_section(raw, section, allow_added, spans, text)
+                status = self.rewrite_section(raw, section, allow_added, &rewriting)
             elif text.aligned:
                 status = spans_push(spans, section.begin, section.end, section.token)
             else:
                 status = spans_push(spans, 0, 0, section.token)
+        workspace_free(&rewriting.section)
+        workspace_free(&rewriting.span)
+        free(rewriting.found.data)
         return status
 
     cdef int rewrite_section(self, const uint8_t* raw, const Span* section, bint allow_added,
-                             SpanList* spans, AlignedText* text) noexcept nogil:
+                             Rewriting* rewriting) noexcept nogil:
         """Normalize one section, find the normalized tokens in it and write what is left."""
-        cdef AlignedText normalized
-        cdef SpanList found
+        cdef AlignedText* changed = NULL
+        cdef const uint8_t* bytes = raw
+        cdef size_t begin = section.begin, end = section.end, i
         cdef const Span* span
-        cdef size_t i
-        cdef int status
-        memset(&found, 0, sizeof(SpanList))
-        aligned_init(&normalized, text.aligned)
-        if self.nfc:
-            status = nfc_append(raw, section.begin, section.end, &normalized)
-        else:
-            status = aligned_append_raw(&normalized, raw, section.begin, section.end)
+        cdef SpanList* found = &rewriting.found
+        cdef int status = self.normalizer.apply(raw, begin, end, &rewriting.section, &changed)
+        if changed != NULL:
+            bytes = changed.bytes
+            begin = 0
+            end = changed.size
+        found.size = 0
         if status == 0 and allow_added and self.normalized_tokens is not None:
-            status = self.normalized_tokens.find_spans(normalized.bytes, 0, normalized.size,
-                                                       &found)
-        elif status == 0:
-            status = spans_push(&found, 0, normalized.size, -1)
+            status = self.normalized_tokens.find_spans(bytes, begin, end, found)
+        elif status == 0 and begin < end:
+            status = spans_push(found, begin, end, -1)
         for i in range(found.size):
             if status < 0:
                 break
             span = found.data + i
             if span.token < 0:
-                status = write_text(&normalized, span, self.add_prefix_space, spans, text)
-            elif not text.aligned:
-                status = spans_push(spans, 0, 0, span.token)
+                status = self.rewrite_span(bytes, changed, span, rewriting)
+            elif not rewriting.text.aligned:
+                status = spans_push(rewriting.spans, 0, 0, span.token)
+            elif changed != NULL:
+                status = spans_push(rewriting.spans, changed.begins[span.begin],
+                                    changed.ends[span.end - 1], span.token)
             else:
-                status = spans_push(spans, normalized.begins[span.begin],
-                                    normalized.ends[span.end - 1], span.token)
-        free(found.data)
-        aligned_free(&normalized)
+                status = spans_push(rewriting.spans, span.begin, span.end, span.token)
         return status
 
+    cdef int rewrite_span(self, const uint8_t* bytes, AlignedText* source, const Span* span,
+                          Rewriting* rewriting) noexcept nogil:
+        """Write a span of text, changed and with its prefix; no source means the raw text."""
+        cdef AlignedText* text = rewriting.text
+        cdef AlignedText* changed = NULL
+        cdef size_t begin = span.begin, end = span.end, written = text.size
+        cdef size_t raw_begin = begin if source == NULL or not self.prefix_first \
+            else source.begins[begin]
+        cdef int status = self.span_normalizer.apply(bytes, begin, end, &rewriting.span, &changed)
+        if status == 0 and changed != NULL:
+            if source != NULL:
+                relate(changed, source)
+            source = changed
+            bytes = changed.bytes
+            begin = 0
+            end = changed.size
+        if status < 0 or begin == end:
+            return status
+        if self.lacks_prefix(bytes + begin, end - begin, raw_begin):
+            status = self.write_prefix(bytes, source, begin, text)
+        if status == 0:
+            status = write_text(bytes, source, begin, end, text)
+        if status == 0:
+            status = spans_push(rewriting.spans, written, text.size, -1)
+        return status
 
-cdef bint all_start_with_space(const uint8_t* text, const SpanList* spans) noexcept nogil:
-    """Whether every span of text starts with the space that ByteLevel would add."""
-    cdef size_t i
-    for i in range(spans.size):
-        if spans.data[i].token < 0 and text[spans.data[i].begin] != SPACE[0]:
-            return False
-    return True
-
-
-cdef int write_text(const AlignedText* source, const Span* span, bint prefix_space,
-                    SpanList* spans, AlignedText* text) noexcept nogil:
-    """Append a span of text, after a space if it is to have one before it."""
-    cdef size_t begin = text.size
-    if prefix_space and source.bytes[span.begin] != SPACE[0]:
-        if aligned_reserve(text, 1) < 0:
+    cdef int write_prefix(self, const uint8_t* bytes, const AlignedText* source, size_t at,
+                          AlignedText* text) noexcept nogil:
+        """The prefix has the range of the first character (rule N5)."""
+        if aligned_reserve(text, self.prefix_size) < 0:
             return -1
-        # A prefix has the range of the first character (rule N5).
-        if text.aligned:
-            aligned_put(text, SPACE, 1, source.begins[span.begin], source.ends[span.begin])
+        if not text.aligned:
+            aligned_put(text, self.prefix, self.prefix_size, 0, 0)
+        elif source == NULL:
+            aligned_put(text, self.prefix, self.prefix_size, at, at + utf8_width(bytes[at]))
         else:
-            aligned_put(text, SPACE, 1, 0, 0)
-    if aligned_append(text, source, span.begin, span.end) < 0:
-        return -1
-    return spans_push(spans, begin, text.size, -1)
+            aligned_put(text, self.prefix, self.prefix_size, source.begins[at], source.ends[at])
+        return 0
+
+
+cdef int write_text(const uint8_t* bytes, AlignedText* source, size_t begin, size_t end,
+                    AlignedText* text) noexcept nogil:
+    """Append text[begin:end] of a source; a whole one changes places with an empty text."""
+    cdef AlignedText empty
+    if source == NULL:
+        return aligned_append_raw(text, bytes, begin, end)
+    if text.size == 0 and end - begin == source.size and source.aligned == text.aligned:
+        empty = text[0]
+        text[0] = source[0]
+        source[0] = empty
+        return 0
+    return aligned_append(text, source, begin, end)
 
 
 cdef span_view(const Prepared* prepared, const Span* span):

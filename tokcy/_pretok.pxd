@@ -48,6 +48,11 @@ cdef struct Stage:
     bint invert
 
 
+cdef int run_stages(const Stage* stages, size_t n_stages, const uint8_t* text, size_t size,
+                    uint64_t* starts, uint64_t* skips, int num_threads,
+                    size_t unit) noexcept nogil
+
+
 cdef class PreTokenizer:
     cdef tuple _tables
     cdef list _passes           # the SplitTables that the stages point into

@@ -682,6 +682,21 @@ cdef int run_stage(const Stage* stage, const uint8_t* text, size_t size, uint64_
     return status
 
 
+cdef int run_stages(const Stage* stages, size_t n_stages, const uint8_t* text, size_t size,
+                    uint64_t* starts, uint64_t* skips, int num_threads,
+                    size_t unit) noexcept nogil:
+    """What `PreTokenizer.find_pieces` does."""
+    cdef size_t i
+    cdef int status = 0
+    unit = (unit + 63) // 64 * 64 if unit else DEFAULT_UNIT
+    if size <= unit:
+        num_threads = 1
+    for i in range(n_stages):
+        if status == 0 and size:
+            status = run_stage(stages + i, text, size, starts, skips, num_threads, unit)
+    return status
+
+
 # ---------------------------------------------------------------- Python's view
 
 
@@ -746,15 +761,8 @@ cdef class PreTokenizer:
         ``unit`` is the bytes that a thread does at a time, rounded up to whole words; 0: the
         default. Result 0; -1: no memory; -2: interrupted, with the exception set.
         """
-        cdef size_t i
-        cdef int status = 0
-        unit = (unit + 63) // 64 * 64 if unit else DEFAULT_UNIT
-        if size <= unit:
-            num_threads = 1
-        for i in range(self._n_stages):
-            if status == 0 and size:
-                status = run_stage(&self._stages[i], text, size, starts, skips, num_threads, unit)
-        return status
+        return run_stages(self._stages, self._n_stages, text, size, starts, skips, num_threads,
+                          unit)
 
     def pieces(self, str text, int num_threads=1, size_t unit=0, segments=()):
         """The pieces of ``text`` as (begin, end, dropped), offsets in bytes of its UTF-8.

@@ -24,7 +24,7 @@ from tokcy._cache cimport (
 )
 from tokcy._merges cimport MergeTable, length_of
 from tokcy._merging cimport merge_piece
-from tokcy._vocab cimport Vocabulary
+from tokcy._vocab cimport BYTES, WORD_END, Vocabulary
 
 cdef enum:
     # So that few entries have no room in their first line: with three to five slots for each seed
@@ -53,6 +53,7 @@ cdef class Seeds:
     def __cinit__(self, Vocabulary vocabulary, MergeTable merge_table, bint ignore_merges,
                   dict tables=None):
         cdef size_t n = vocabulary.n_entries, entry, size
+        cdef uint8_t kind = WORD_END if vocabulary.suffix else BYTES
         self.vocabulary = vocabulary
         self.merge_table = merge_table
         self.ignore_merges = ignore_merges
@@ -61,7 +62,7 @@ cdef class Seeds:
             raise MemoryError
         for entry in range(n):
             size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
-            self.is_plain[entry] = vocabulary.is_bytes[entry] and 0 < size <= LONG_BYTES
+            self.is_plain[entry] = vocabulary.kinds[entry] == kind and 0 < size <= LONG_BYTES
         self.odd = self._find_odd() if tables is None else bytes(tables["odd"])
         self._leave_out_odd()
 
@@ -138,7 +139,7 @@ cdef class Seeds:
                 raise ValueError(f"odd: it breaks off at word {at}")
             self._leave_out(words[at], words + at + 2, words[at + 1])
             at += 2 + words[at + 1]
-        if self.merge_table.merges.has_all_bytes:
+        if self.merge_table.merges.has_all_bytes or self.merge_table.merges.lacks_characters:
             return 0
         for entry in range(vocabulary.n_entries):
             if self.is_plain[entry] and self._kept(entry) < (
@@ -154,6 +155,8 @@ cdef class Seeds:
         for i in range(n_ids):
             known = known and length_of(self.vocabulary, ids[i]) > 0
             length += length_of(self.vocabulary, ids[i])
+        if self.merge_table.merges.lacks_characters:
+            length = self._kept(entry)      # no saved tables then, of which nothing is known
         if not known or length != self._kept(entry):
             raise ValueError(f"odd: ids that do not make entry {entry}")
         self.is_plain[entry] = False
@@ -163,7 +166,7 @@ cdef class Seeds:
         """Of how many bytes of an entry there are symbols; others are dropped (M5(c))."""
         cdef size_t n = 0, at
         for at in range(self.vocabulary.offsets[entry], self.vocabulary.offsets[entry + 1]):
-            n += self.merge_table.merges.has_byte[self.vocabulary.arena[at]]
+            n += self.merge_table.merges.has_byte[self.vocabulary.arena[at]] != 0
         return n
 
     # ------------------------------------------------------------------- filling

@@ -1,4 +1,4 @@
-"""Valid UTF-8, one character at a time."""
+"""UTF-8, one character at a time; valid, unless a function says otherwise."""
 
 from libc.stdint cimport uint8_t, uint32_t
 
@@ -51,3 +51,44 @@ cdef inline size_t utf8_encode(uint32_t code, uint8_t* out) noexcept nogil:
     out[2] = 0x80 | (code >> 6 & 0x3F)
     out[3] = 0x80 | (code & 0x3F)
     return 4
+
+
+cdef inline int utf8_check(const uint8_t* at, const uint8_t* end) noexcept nogil:
+    """Whether any bytes, at least one, begin with a character: how many bytes it has, 0 if they do
+    not, -1 if they are all the beginning of one."""
+    cdef uint8_t lead = at[0], low = 0x80, high = 0xBF
+    cdef int width, k
+    if lead < 0x80:
+        return 1
+    if lead < 0xC2 or lead > 0xF4:
+        return 0
+    width = <int>utf8_width(lead)
+    if lead == 0xE0:
+        low = 0xA0
+    elif lead == 0xED:
+        high = 0x9F         # no surrogates
+    elif lead == 0xF0:
+        low = 0x90
+    elif lead == 0xF4:
+        high = 0x8F         # nothing beyond U+10FFFF
+    for k in range(1, width):
+        if at + k == end:
+            return -1
+        if at[k] < low or at[k] > high:
+            return 0
+        low = 0x80
+        high = 0xBF
+    return width
+
+
+cdef inline size_t utf8_valid_size(const uint8_t* text, size_t size) noexcept nogil:
+    """The number of bytes at the beginning of any bytes that are whole characters."""
+    cdef const uint8_t* at = text
+    cdef const uint8_t* end = text + size
+    cdef int width
+    while at < end:
+        width = utf8_check(at, end)
+        if width <= 0:
+            break
+        at += width
+    return at - text

@@ -3,18 +3,25 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
+cdef enum:                  # kinds of tokens, by what they stand for
+    TEXT = 0                # a text that no piece holds: it leaves the alphabet
+    BYTES = 1               # bytes of a piece
+    BYTE_NAME = 2           # a byte of a character that is no entry; written as <0x0A>
+    WORD_END = 3            # bytes at the end of a piece; written with the suffix
+
+
 cdef struct Strings:        # a growing list of tokens
     size_t n
-    size_t capacity         # of offsets and is_bytes
+    size_t capacity         # of offsets and kinds
     size_t arena_size
     uint8_t* arena          # one after another: the bytes a token stands for, or its UTF-8 text
     uint32_t* offsets       # [n + 1] into arena
-    uint8_t* is_bytes       # [n] 1: the token stands for bytes; 0: for its text
+    uint8_t* kinds          # [n]
 
 
 cdef int strings_open(Strings* strings, size_t capacity, size_t arena_size) noexcept nogil
 cdef void strings_free(Strings* strings) noexcept nogil
-cdef int strings_close(Strings* strings, size_t size, bint is_bytes) noexcept nogil
+cdef int strings_close(Strings* strings, size_t size, uint8_t kind) noexcept nogil
 cdef int strings_close_text(Strings* strings, size_t size) noexcept nogil
 cdef const uint8_t* translate(const uint8_t* text, const uint8_t* end, uint8_t** out,
                               bint in_json) noexcept nogil
@@ -36,23 +43,33 @@ cdef class Vocabulary:
     cdef uint8_t* arena
     cdef uint32_t* offsets
     cdef uint32_t* ids           # [n_entries]
-    cdef uint8_t* is_bytes
+    cdef uint8_t* kinds
+    cdef readonly bint byte_level
+    cdef readonly bint folded
+    cdef readonly bint byte_fallback
+    cdef readonly int64_t unknown_id     # -1: there is none
+    cdef readonly bint fuses_unknown
+    cdef readonly bytes suffix           # of what ends a word; empty where there is none
     # Ids.
     cdef readonly uint32_t max_id
     cdef readonly bint ids_are_dense
     cdef readonly bint ids_are_distinct
     cdef int32_t* entry_of_id    # [max_id + 1], -1 where no entry has the id; NULL unless dense
-    cdef int64_t[256] byte_id    # id of the entry that is just this byte, -1 where there is none
+    # Id of the entry that is just this byte, or the ASCII character that it is, or that stands for
+    # it as a byte of a character; -1 where there is none.
+    cdef int64_t[256] byte_id
+    cdef int64_t[256] end_id     # of the entry that is this byte at the end of a word, or -1
     # Merges, in order of rank.
     cdef readonly size_t n_merges
     cdef uint32_t* left
     cdef uint32_t* right
     cdef uint32_t* merged
-    # Hash table of entries by (is_bytes, bytes).
+    # Hash table of entries by (kind, bytes).
     cdef EntrySlot* slots
     cdef uint64_t slot_mask
 
-    cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil
+    cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t kind) noexcept nogil
+    cdef size_t spell(self, size_t entry, uint8_t* out) noexcept
     cdef int64_t take(self, Strings* entries, uint32_t** ids, Strings* parts) except -4
     cdef int _index_entries(self) except -1
     cdef int _index_ids(self) except -1
@@ -60,10 +77,15 @@ cdef class Vocabulary:
     cdef int64_t _link_one(self, const Strings* parts, size_t rank, const uint64_t* hashes,
                            int64_t near) noexcept nogil
     cdef bint _is_entry(self, size_t entry, const uint8_t* key, size_t size,
-                        uint8_t is_bytes) noexcept nogil
+                        uint8_t kind) noexcept nogil
     cdef int64_t _find_joined(self, const Strings* parts, size_t rank) noexcept nogil
-    cdef int64_t _find_hashed(self, const uint8_t* key, size_t size, uint8_t is_bytes,
+    cdef int64_t _find_hashed(self, const uint8_t* key, size_t size, uint8_t kind,
                               uint64_t hash) noexcept nogil
     cdef int64_t _entry_of(self, object token) except -2
     cdef str _text(self, size_t entry)
+    cdef tuple _alphabet(self)
+    cdef bint is_piece(self, int byte) noexcept nogil
+    cdef uint8_t _read(self, uint8_t* text, size_t* size) noexcept
+    cdef Vocabulary _respell(self, Vocabulary byte_level)
     cdef void _free(self) noexcept
+    cdef int _link_all(self) except -1

@@ -1,10 +1,14 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Vocabulary and merges of a byte-level BPE model, as C arrays.
+"""Vocabulary and merges of a BPE model, as C arrays.
 
 A token of a byte-level model is written in the file with one character per byte. Here it is
 turned back into those bytes once, at load, so that encoding and decoding touch bytes alone.
 An entry with a character outside that alphabet of 256 stands for its own UTF-8 text (rule D3);
 no merge of bytes can produce it.
+
+A model of characters is read in the same way, as what it is stands elsewhere in its file, and
+`Vocabulary.characters` then spells its tokens as they stand in a text. Many such models write "▁"
+for a space. Where that is *folded*, the engine sees texts and tokens with the space itself.
 
 Every merge needs three look-ups: 840,000 for Llama-3. They are made in blocks, so that the
 cache misses of a block overlap, and need no Python object.
@@ -17,7 +21,7 @@ from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from tokcy._platform cimport tk_alloc_table, tk_load64, tk_prefetch
 
@@ -35,6 +39,9 @@ cdef enum:
     MAX_ID = 1 << 28
     MAX_ID_PER_ENTRY = 64
     ALWAYS_ALLOWED_ID = 1 << 20
+
+cdef const uint8_t* MARK = b"\xE2\x96\x81"     # ▁, U+2581
+cdef const char* DIGITS = b"0123456789ABCDEF"
 
 # Character → byte, -1 outside the alphabet; [1] without what ends or escapes in a JSON string.
 cdef int16_t[2][ALPHABET_END] BYTE_OF
@@ -56,6 +63,11 @@ cdef void _fill_alphabet() noexcept:
 
 
 _fill_alphabet()
+
+
+def bytes_to_token_text(bytes data not None):
+    """Bytes as byte-level model files write them, such as ``Ġthe``."""
+    return _spelled(<const uint8_t*><const char*>data, len(data), True)
 
 
 def token_text_to_bytes(str token not None):
@@ -111,8 +123,8 @@ cdef int strings_open(Strings* strings, size_t capacity, size_t arena_size) noex
     strings.arena_size = arena_size + 1
     strings.arena = <uint8_t*>PyMem_RawMalloc(strings.arena_size)
     strings.offsets = <uint32_t*>PyMem_RawMalloc(strings.capacity * sizeof(uint32_t))
-    strings.is_bytes = <uint8_t*>PyMem_RawMalloc(strings.capacity)
-    if strings.arena == NULL or strings.offsets == NULL or strings.is_bytes == NULL:
+    strings.kinds = <uint8_t*>PyMem_RawMalloc(strings.capacity)
+    if strings.arena == NULL or strings.offsets == NULL or strings.kinds == NULL:
         strings_free(strings)
         return -1
     strings.offsets[0] = 0
@@ -122,11 +134,11 @@ cdef int strings_open(Strings* strings, size_t capacity, size_t arena_size) noex
 cdef void strings_free(Strings* strings) noexcept nogil:
     PyMem_RawFree(strings.arena)
     PyMem_RawFree(strings.offsets)
-    PyMem_RawFree(strings.is_bytes)
+    PyMem_RawFree(strings.kinds)
     memset(strings, 0, sizeof(Strings))
 
 
-cdef int strings_close(Strings* strings, size_t size, bint is_bytes) noexcept nogil:
+cdef int strings_close(Strings* strings, size_t size, uint8_t kind) noexcept nogil:
     """Make a token of the next `size` bytes of the arena; -1 without memory."""
     cdef size_t capacity
     cdef void* moved
@@ -136,12 +148,12 @@ cdef int strings_close(Strings* strings, size_t size, bint is_bytes) noexcept no
         if moved == NULL:
             return -1
         strings.offsets = <uint32_t*>moved
-        moved = PyMem_RawRealloc(strings.is_bytes, capacity)
+        moved = PyMem_RawRealloc(strings.kinds, capacity)
         if moved == NULL:
             return -1
-        strings.is_bytes = <uint8_t*>moved
+        strings.kinds = <uint8_t*>moved
         strings.capacity = capacity
-    strings.is_bytes[strings.n] = is_bytes
+    strings.kinds[strings.n] = kind
     strings.offsets[strings.n + 1] = strings.offsets[strings.n] + <uint32_t>size
     strings.n += 1
     return 0
@@ -149,20 +161,55 @@ cdef int strings_close(Strings* strings, size_t size, bint is_bytes) noexcept no
 
 cdef int strings_close_text(Strings* strings, size_t size) noexcept nogil:
     """The same of the UTF-8 text of a token, which the arena holds there."""
-    cdef uint8_t* text = strings.arena + strings.offsets[strings.n]
+    cdef uint8_t kind = _read_byte_level(strings.arena + strings.offsets[strings.n], &size)
+    return strings_close(strings, size, kind)
+
+
+cdef uint8_t _read_byte_level(uint8_t* text, size_t* size) noexcept nogil:
+    """Turn the text of a byte-level token into what it stands for, in place; the kind."""
     cdef uint8_t* to = text
     cdef size_t i = 0
     cdef int code
-    while i < size:
+    while i < size[0]:
         code = text[i]
-        if code >= 0x80 and i + 1 < size:
+        if code >= 0x80 and i + 1 < size[0]:
             code = (code & 0x1F) << 6 | (text[i + 1] & 0x3F) if code < 0xE0 else ALPHABET_END
             i += 1
         i += 1
         if code >= ALPHABET_END or BYTE_OF[0][code] < 0:
-            return strings_close(strings, size, False)
-    translate(text, text + size, &to, False)
-    return strings_close(strings, to - text, True)
+            return TEXT
+    translate(text, text + size[0], &to, False)
+    size[0] = to - text
+    return BYTES
+
+
+cdef uint8_t _read_text(uint8_t* text, size_t* size, bint folded,
+                        bint byte_fallback) noexcept nogil:
+    """The same of a token of characters."""
+    cdef const char* high
+    cdef const char* low
+    cdef size_t i = 0, n = 0
+    if byte_fallback and size[0] == 6 and memcmp(text, b"<0x", 3) == 0 and text[5] == b">":
+        high = <const char*>memchr(DIGITS, text[3], 16)
+        low = <const char*>memchr(DIGITS, text[4], 16)
+        if high != NULL and low != NULL:
+            text[0] = <uint8_t>((high - DIGITS) << 4 | (low - DIGITS))
+            size[0] = 1
+            return BYTE_NAME
+    if not folded:
+        return BYTES
+    if memchr(text, b" ", size[0]) != NULL:     # in no text that has "▁" for every space
+        return TEXT
+    while i < size[0]:
+        if size[0] - i >= 3 and memcmp(text + i, MARK, 3) == 0:
+            text[n] = b" "
+            i += 3
+        else:
+            text[n] = text[i]
+            i += 1
+        n += 1
+    size[0] = n
+    return BYTES
 
 
 cdef int _append(Strings* strings, object text) except -1:
@@ -189,7 +236,7 @@ cdef void* _resized(void* block, size_t size) except NULL:
 cdef str _part_of(const Strings* strings, size_t index):
     return _spelled(strings.arena + strings.offsets[index],
                     strings.offsets[index + 1] - strings.offsets[index],
-                    strings.is_bytes[index])
+                    strings.kinds[index])
 
 
 cdef str _spelled(const uint8_t* token, size_t size, bint is_bytes):
@@ -231,7 +278,9 @@ cdef size_t _spell(const uint8_t* token, size_t size, bint is_bytes, uint8_t* ou
 
 @cython.final
 cdef class Vocabulary:
-    """Entries and merges of one byte-level BPE model; immutable once built.
+    """Entries and merges of one BPE model; immutable once built.
+
+    It is that of a byte-level model, unless it comes from `characters`.
 
     Args:
         vocab: token string → id below 2**32, as in ``model.vocab``.
@@ -244,6 +293,13 @@ cdef class Vocabulary:
         ids_are_dense: ids are below 2**28 and not far beyond the number of entries. Without that
             there is no index by id, and no engine can be built.
         ids_are_distinct: no two entries have the same id; known only of dense ids.
+        byte_level: whether tokens are written with one character per byte.
+        folded: whether "▁" in a token stands for a space.
+        byte_fallback: whether entries such as ``<0x0A>`` stand for bytes.
+        unknown_id: what a character becomes that is no entry; -1 if it is dropped, or none is
+            lacking.
+        fuses_unknown: whether several of these in a row become one.
+        suffix: what entries end with that stand at the end of a piece, UTF-8.
 
     Raises:
         ModelFileError: a merge has not two parts, or names a token that is not in ``vocab``.
@@ -253,6 +309,9 @@ cdef class Vocabulary:
         cdef Strings entries, parts
         cdef uint32_t* ids = NULL
         cdef int64_t wrong
+        self.byte_level = True
+        self.unknown_id = -1
+        self.suffix = b""
         if strings_open(&entries, len(vocab), 16 * <size_t>len(vocab)) < 0:
             raise MemoryError
         if strings_open(&parts, 2 * <size_t>len(merges), 16 * <size_t>len(merges)) < 0:
@@ -280,18 +339,23 @@ cdef class Vocabulary:
         """Whether both were read from the same entries and merges, in the same order."""
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        return self.tables() == (<Vocabulary>other).tables()
+        return self._alphabet() == (<Vocabulary>other)._alphabet() and (
+            self.tables() == (<Vocabulary>other).tables())
 
     __hash__ = None
 
     def __repr__(self):
         return f"<Vocabulary of {self.n_entries} entries and {self.n_merges} merges>"
 
+    cdef tuple _alphabet(self):
+        return (self.byte_level, self.folded, self.byte_fallback, self.unknown_id,
+                self.fuses_unknown, self.suffix)
+
     cdef void _free(self) noexcept:
         PyMem_RawFree(self.arena)
         PyMem_RawFree(self.offsets)
         PyMem_RawFree(self.ids)
-        PyMem_RawFree(self.is_bytes)
+        PyMem_RawFree(self.kinds)
         PyMem_RawFree(self.entry_of_id)
         PyMem_RawFree(self.left)
         PyMem_RawFree(self.right)
@@ -299,7 +363,8 @@ cdef class Vocabulary:
         free(self.slots)
 
     @staticmethod
-    def from_tables(tables):
+    def from_tables(tables, *, bint byte_level=True, bint folded=False, bint byte_fallback=False,
+                    str suffix=""):
         """A vocabulary without merges, of the entries' arrays as `tables` gives them.
 
         Raises:
@@ -307,6 +372,10 @@ cdef class Vocabulary:
                 array is at fault.
         """
         cdef Vocabulary made = Vocabulary({}, [])
+        made.byte_level = byte_level
+        made.folded = folded
+        made.byte_fallback = byte_fallback
+        made.suffix = suffix.encode()
         cdef Strings entries, parts
         cdef uint32_t* ids = NULL
         if strings_open(&parts, 0, 0) < 0:
@@ -324,6 +393,86 @@ cdef class Vocabulary:
             raise ValueError("ids: not dense and distinct")
         return made
 
+    @staticmethod
+    def from_ranks(tables):
+        """A vocabulary of tiktoken's kind, of the entries' arrays in order of rank.
+
+        There a pair is merged that comes first by the rank of what it makes. So the merges are
+        all ways to cut an entry in two others, in the order of the entries. Among those of one
+        entry the order does not matter, for they never meet: where two symbols stand side by
+        side, nothing has reached out of the two, so merging their text alone comes to the same
+        two; and a text comes to two symbols only once before it is one.
+
+        Raises:
+            ValueError: as `from_tables`.
+        """
+        cdef Vocabulary made = Vocabulary.from_tables(tables)
+        made._link_all()
+        return made
+
+    def characters(self, *, bint folded, bint byte_fallback, unk_token=None, bint fuse_unk=False):
+        """The same entries and merges as those of a model of characters.
+
+        Args:
+            folded: "▁" in a token stands for a space.
+            byte_fallback: entries such as ``<0x0A>`` stand for a byte of a character that is no
+                entry; no merge may name them then, see `merges_name`.
+            unk_token: the entry that other such characters become; None, or what is no entry:
+                they are dropped. No merge may name it.
+            fuse_unk: several in a row become one.
+        """
+        cdef Vocabulary made = Vocabulary({}, [])
+        made.byte_level = False
+        made.folded = folded
+        made.byte_fallback = byte_fallback
+        made.fuses_unknown = fuse_unk
+        made._respell(self)
+        unknown = None
+        if unk_token is not None and not made.is_complete():
+            unknown = self.token_to_id(unk_token)
+        made.unknown_id = -1 if unknown is None else unknown
+        return made
+
+    def with_suffix(self, str suffix not None):
+        """The same entries and merges, where an entry with this suffix stands at a piece's end."""
+        cdef Vocabulary made = Vocabulary({}, [])
+        made.suffix = suffix.encode()
+        return made._respell(self)
+
+    cdef Vocabulary _respell(self, Vocabulary byte_level):
+        """Become the model of another's entries and merges, whose texts are read anew."""
+        cdef Strings entries, parts
+        cdef size_t n = byte_level.n_entries, n_merges = byte_level.n_merges, entry, size
+        cdef size_t merges_size = (n_merges + 1) * sizeof(uint32_t)
+        cdef uint32_t* ids = <uint32_t*>PyMem_RawMalloc((n + 1) * sizeof(uint32_t))
+        cdef uint8_t* text
+        cdef uint8_t kind
+        memset(&entries, 0, sizeof(Strings))
+        memset(&parts, 0, sizeof(Strings))
+        try:
+            if (ids == NULL or strings_open(&parts, 0, 0) < 0
+                    or strings_open(&entries, n, 2 * <size_t>byte_level.offsets[n]) < 0):
+                raise MemoryError
+            memcpy(ids, byte_level.ids, n * sizeof(uint32_t))
+            for entry in range(n):
+                text = entries.arena + entries.offsets[entry]
+                size = byte_level.spell(entry, text)
+                kind = self._read(text, &size)
+                strings_close(&entries, size, kind)
+            self.take(&entries, &ids, &parts)
+            self.left = <uint32_t*>_resized(self.left, merges_size)
+            self.right = <uint32_t*>_resized(self.right, merges_size)
+            self.merged = <uint32_t*>_resized(self.merged, merges_size)
+            self.n_merges = n_merges
+            memcpy(self.left, byte_level.left, n_merges * sizeof(uint32_t))
+            memcpy(self.right, byte_level.right, n_merges * sizeof(uint32_t))
+            memcpy(self.merged, byte_level.merged, n_merges * sizeof(uint32_t))
+        finally:
+            PyMem_RawFree(ids)
+            strings_free(&entries)
+            strings_free(&parts)
+        return self
+
     # ------------------------------------------------------------------ asking
 
     def token_bytes(self, uint32_t token_id):
@@ -332,7 +481,8 @@ cdef class Vocabulary:
         if not self.has_id(token_id):
             return None
         entry = self.entry_of_id[token_id]
-        return (<char*>self.arena)[self.offsets[entry]:self.offsets[entry + 1]]
+        token = (<char*>self.arena)[self.offsets[entry]:self.offsets[entry + 1]]
+        return token + self.suffix if self.kinds[entry] == WORD_END else token
 
     def has_id(self, token_id):
         """Whether an entry has the id."""
@@ -343,10 +493,97 @@ cdef class Vocabulary:
         """The entry with the id as the model file writes it, or None."""
         return self._text(self.entry_of_id[<size_t>token_id]) if self.has_id(token_id) else None
 
+    cdef size_t spell(self, size_t entry, uint8_t* out) noexcept:
+        """Write an entry as the model file does, in UTF-8. How many bytes.
+
+        They are at most 6 · its size, and those of the suffix.
+        """
+        cdef const uint8_t* token = self.arena + self.offsets[entry]
+        cdef size_t size = self.offsets[entry + 1] - self.offsets[entry], n = 0, i
+        if self.byte_level:
+            n = _spell(token, size, self.kinds[entry], out)
+            if self.kinds[entry] == WORD_END:
+                memcpy(out + n, <const char*>self.suffix, len(self.suffix))
+                n += len(self.suffix)
+            return n
+        if self.kinds[entry] == BYTE_NAME:
+            memcpy(out, b"<0x00>", 6)
+            out[3] = DIGITS[token[0] >> 4]
+            out[4] = DIGITS[token[0] & 15]
+            return 6
+        for i in range(size):
+            if token[i] == b" " and self.folded and self.kinds[entry] == BYTES:
+                memcpy(out + n, MARK, 3)
+                n += 3
+            else:
+                out[n] = token[i]
+                n += 1
+        return n
+
     def token_to_id(self, token):
         """The id of an entry as the model file writes it, or None."""
         cdef int64_t entry = self._entry_of(token)
         return None if entry < 0 else self.ids[entry]
+
+    def merges_name(self, token_ids):
+        """Whether a merge has one of these ids as a part, or makes it."""
+        cdef size_t rank, token
+        cdef bytearray named = bytearray(<size_t>self.max_id + 1)
+        cdef uint8_t* flags = named
+        for token in token_ids:
+            if token <= self.max_id:
+                flags[token] = 1
+        for rank in range(self.n_merges):
+            if flags[self.left[rank]] | flags[self.right[rank]] | flags[self.merged[rank]]:
+                return True
+        return False
+
+    def ends_are_last(self):
+        """Whether merges make what ends a word of that alone, and put nothing behind it.
+
+        Else text that looks like the suffix could become such a token.
+        """
+        cdef size_t rank
+        cdef int32_t left, right, merged
+        for rank in range(self.n_merges):
+            left = self.entry_of_id[self.left[rank]]
+            right = self.entry_of_id[self.right[rank]]
+            merged = self.entry_of_id[self.merged[rank]]
+            if (self.kinds[left] == WORD_END or self.offsets[right] == self.offsets[right + 1]
+                    or (self.kinds[merged] == WORD_END) != (self.kinds[right] == WORD_END)):
+                return False
+        return True
+
+    def byte_names(self):
+        """The ids of the entries that stand for a byte, such as ``<0x0A>``."""
+        return [self.ids[entry] for entry in range(self.n_entries)
+                if self.kinds[entry] == BYTE_NAME]
+
+    def joined_ascii(self):
+        """Which ASCII characters some merge brings together, one before the other.
+
+        Returns:
+            bytes of [128, 128], 1 or 0. No token that merging makes holds any others of them
+            side by side.
+        """
+        cdef bytearray joined = bytearray(128 * 128)
+        cdef uint8_t* flags = joined
+        cdef size_t n = <size_t>self.max_id + 1, entry, rank
+        cdef uint8_t left, right
+        # By id, in tables that stay in the cache; 0xFF for what is not ASCII, or empty.
+        cdef bytearray edges = bytearray(b"\xFF") * (2 * n)
+        cdef uint8_t* first = edges
+        cdef uint8_t* last = first + n
+        for entry in range(self.n_entries):
+            if self.offsets[entry] < self.offsets[entry + 1]:
+                first[self.ids[entry]] = self.arena[self.offsets[entry]]
+                last[self.ids[entry]] = self.arena[self.offsets[entry + 1] - 1]
+        for rank in range(self.n_merges):
+            left = last[self.left[rank]]
+            right = first[self.right[rank]]
+            if (left | right) < 0x80:
+                flags[left << 7 | right] = 1
+        return bytes(joined)
 
     def as_dict(self):
         """token → id in the order of the file: a new dict."""
@@ -359,14 +596,14 @@ cdef class Vocabulary:
     def tables(self):
         """What was read, by name: arrays as bytes, in the byte order of this machine.
 
-        Of entries ``arena``, ``offsets``, ``is_bytes`` and ``ids``, of merges ``left``, ``right``
-        and ``merged``; uint32 but for ``arena`` and ``is_bytes``.
+        Of entries ``arena``, ``offsets``, ``kinds`` and ``ids``, of merges ``left``, ``right``
+        and ``merged``; uint32 but for ``arena`` and ``kinds``.
         """
         cdef size_t n = self.n_entries, m = self.n_merges
         return {
             "arena": (<char*>self.arena)[:self.offsets[n]],
             "offsets": (<char*>self.offsets)[:4 * (n + 1)],
-            "is_bytes": (<char*>self.is_bytes)[:n],
+            "kinds": (<char*>self.kinds)[:n],
             "ids": (<char*>self.ids)[:4 * n],
             "left": (<char*>self.left)[:4 * m],
             "right": (<char*>self.right)[:4 * m],
@@ -381,41 +618,91 @@ cdef class Vocabulary:
                 return False
         return True
 
-    cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil:
-        """Index of the entry with these bytes, or -1."""
-        return self._find_hashed(key, size, is_bytes, _hash(key, size, is_bytes))
+    def has_all_ends(self):
+        """The same of the bytes at the end of a word."""
+        cdef int byte
+        for byte in range(256):
+            if self.end_id[byte] < 0:
+                return False
+        return True
 
-    cdef int64_t _find_hashed(self, const uint8_t* key, size_t size, uint8_t is_bytes,
+    def is_complete(self):
+        """True if every byte of a valid text has an id, so that no character is unknown."""
+        cdef int byte
+        for byte in range(0xF5):
+            if self.byte_id[byte] < 0 and byte != 0xC0 and byte != 0xC1:
+                return False
+        return True
+
+    cdef bint is_piece(self, int byte) noexcept nogil:
+        """Whether the byte's id is that of the piece which is this byte."""
+        return (self.byte_id[byte] >= 0 and self.entry_of_id != NULL
+                and self.kinds[self.entry_of_id[self.byte_id[byte]]] != BYTE_NAME)
+
+    cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t kind) noexcept nogil:
+        """Index of the entry of that kind with these bytes, or -1."""
+        return self._find_hashed(key, size, kind, _hash(key, size, kind))
+
+    cdef int64_t _find_hashed(self, const uint8_t* key, size_t size, uint8_t kind,
                               uint64_t hash) noexcept nogil:
         cdef uint64_t at = hash >> 32 & self.slot_mask
         while self.slots[at].number:
             if (self.slots[at].tag == <uint32_t>hash
-                    and self._is_entry(self.slots[at].number - 1, key, size, is_bytes)):
+                    and self._is_entry(self.slots[at].number - 1, key, size, kind)):
                 return self.slots[at].number - 1
             at = (at + 1) & self.slot_mask
         return -1
 
     cdef inline bint _is_entry(self, size_t entry, const uint8_t* key, size_t size,
-                               uint8_t is_bytes) noexcept nogil:
+                               uint8_t kind) noexcept nogil:
         cdef uint32_t begin = self.offsets[entry]
-        return (self.offsets[entry + 1] - begin == size and self.is_bytes[entry] == is_bytes
+        return (self.offsets[entry + 1] - begin == size and self.kinds[entry] == kind
                 and _is_equal(self.arena + begin, key, size))
 
     cdef int64_t _entry_of(self, object token) except -2:
         """Index of the entry that is written so, or -1."""
-        cdef bytes key
+        cdef bytearray key
+        cdef uint8_t* begin
+        cdef size_t size
+        cdef uint8_t kind
         if not isinstance(token, str):
             return -1
         text = str.__str__(token)   # of a subclass, too, the string itself
         try:
-            key = token_text_to_bytes(text)
+            key = bytearray(text.encode("utf-8"))
         except UnicodeEncodeError:
             return -1
-        return self.find(<const uint8_t*><const char*>key, len(key), _is_byte_level(text))
+        begin = key
+        size = len(key)
+        kind = self._read(begin, &size)
+        return self.find(begin, size, kind)
+
+    cdef uint8_t _read(self, uint8_t* text, size_t* size) noexcept:
+        """Turn the text of a token into what it stands for, in place; the kind."""
+        cdef size_t stem = size[0], n = len(self.suffix)
+        if not self.byte_level:
+            return _read_text(text, size, self.folded, self.byte_fallback)
+        if n == 0 or stem < n or memcmp(text + stem - n, <const char*>self.suffix, n):
+            return _read_byte_level(text, size)
+        stem -= n
+        if _read_byte_level(text, &stem) == TEXT:
+            return TEXT
+        size[0] = stem
+        return WORD_END
 
     cdef str _text(self, size_t entry):
-        return _spelled(self.arena + self.offsets[entry],
-                        self.offsets[entry + 1] - self.offsets[entry], self.is_bytes[entry])
+        cdef size_t size = self.offsets[entry + 1] - self.offsets[entry]
+        cdef uint8_t* text
+        if self.byte_level:
+            spelled = _spelled(self.arena + self.offsets[entry], size, self.kinds[entry])
+            return spelled + self.suffix.decode() if self.kinds[entry] == WORD_END else spelled
+        text = <uint8_t*>PyMem_RawMalloc(6 * size + 1)
+        if text == NULL:
+            raise MemoryError
+        try:
+            return PyUnicode_DecodeUTF8(<const char*>text, self.spell(entry, text), NULL)
+        finally:
+            PyMem_RawFree(text)
 
     # ---------------------------------------------------------------- building
 
@@ -434,7 +721,7 @@ cdef class Vocabulary:
         if self.arena == NULL:
             self.arena = entries.arena
         self.offsets = entries.offsets
-        self.is_bytes = entries.is_bytes
+        self.kinds = entries.kinds
         self.entry_of_id = NULL
         self.left = self.right = self.merged = NULL
         self.slots = NULL
@@ -459,12 +746,12 @@ cdef class Vocabulary:
         for begin in range(0, n, BLOCK):
             for i in range(begin, min(begin + BLOCK, n)):
                 hashes[i - begin] = _hash(self.arena + self.offsets[i],
-                                          self.offsets[i + 1] - self.offsets[i], self.is_bytes[i])
+                                          self.offsets[i + 1] - self.offsets[i], self.kinds[i])
                 tk_prefetch(self.slots + (hashes[i - begin] >> 32 & self.slot_mask))
             for i in range(begin, min(begin + BLOCK, n)):
                 repeated |= self._find_hashed(
                     self.arena + self.offsets[i], self.offsets[i + 1] - self.offsets[i],
-                    self.is_bytes[i], hashes[i - begin]) >= 0
+                    self.kinds[i], hashes[i - begin]) >= 0
                 at = hashes[i - begin] >> 32 & self.slot_mask
                 while self.slots[at].number:
                     at = (at + 1) & self.slot_mask
@@ -496,8 +783,12 @@ cdef class Vocabulary:
                 self.entry_of_id[self.ids[entry]] = <int32_t>entry
         for byte in range(256):
             key = <uint8_t>byte
-            found = self.find(&key, 1, 1)
+            found = self.find(&key, 1, BYTES) if self.byte_level or byte < 0x80 else -1
+            if found < 0:
+                found = self.find(&key, 1, BYTE_NAME)
             self.byte_id[byte] = -1 if found < 0 else self.ids[found]
+            found = self.find(&key, 1, WORD_END)
+            self.end_id[byte] = -1 if found < 0 else self.ids[found]
         return 0
 
     cdef int64_t _link(self, const Strings* parts) except -4:
@@ -518,8 +809,8 @@ cdef class Vocabulary:
             for rank in range(begin, end):
                 at = parts.offsets + 2 * rank
                 hash = hashes + 2 * (rank - begin)
-                hash[0] = _hash(parts.arena + at[0], at[1] - at[0], parts.is_bytes[2 * rank])
-                hash[1] = _hash(parts.arena + at[1], at[2] - at[1], parts.is_bytes[2 * rank + 1])
+                hash[0] = _hash(parts.arena + at[0], at[1] - at[0], parts.kinds[2 * rank])
+                hash[1] = _hash(parts.arena + at[1], at[2] - at[1], parts.kinds[2 * rank + 1])
                 tk_prefetch(self.slots + (hash[0] >> 32 & self.slot_mask))
                 tk_prefetch(self.slots + (hash[1] >> 32 & self.slot_mask))
             for rank in range(begin, end):
@@ -527,6 +818,33 @@ cdef class Vocabulary:
                 if near < 0:
                     return rank
         return SOUND
+
+    cdef int _link_all(self) except -1:
+        """Make merges of all ways to cut an entry in two others, in the order of the entries."""
+        cdef const uint8_t* token
+        cdef size_t entry, size, cut
+        cdef int64_t left, right
+        # At each border between bytes there may be one; only the pages that are written exist.
+        cdef size_t room = (self.offsets[self.n_entries] + 1) * sizeof(uint32_t)
+        self.left = <uint32_t*>_resized(self.left, room)
+        self.right = <uint32_t*>_resized(self.right, room)
+        self.merged = <uint32_t*>_resized(self.merged, room)
+        for entry in range(self.n_entries):
+            token = self.arena + self.offsets[entry]
+            size = self.offsets[entry + 1] - self.offsets[entry]
+            for cut in range(1, size):
+                left = self.find(token, cut, 1)
+                right = self.find(token + cut, size - cut, 1) if left >= 0 else -1
+                if right >= 0:
+                    self.left[self.n_merges] = self.ids[left]
+                    self.right[self.n_merges] = self.ids[right]
+                    self.merged[self.n_merges] = self.ids[entry]
+                    self.n_merges += 1
+        room = (self.n_merges + 1) * sizeof(uint32_t)
+        self.left = <uint32_t*>_resized(self.left, room)
+        self.right = <uint32_t*>_resized(self.right, room)
+        self.merged = <uint32_t*>_resized(self.merged, room)
+        return 0
 
     cdef int64_t _link_one(self, const Strings* parts, size_t rank, const uint64_t* hashes,
                            int64_t near) noexcept nogil:
@@ -539,11 +857,11 @@ cdef class Vocabulary:
         cdef const uint8_t* text = parts.arena + at[0]
         cdef size_t first = at[1] - at[0], second = at[2] - at[1]
         cdef int64_t left, right, merged, n = self.n_entries
-        left = self._find_hashed(text, first, parts.is_bytes[2 * rank], hashes[0])
-        right = self._find_hashed(text + first, second, parts.is_bytes[2 * rank + 1], hashes[1])
+        left = self._find_hashed(text, first, parts.kinds[2 * rank], hashes[0])
+        right = self._find_hashed(text + first, second, parts.kinds[2 * rank + 1], hashes[1])
         if left < 0 or right < 0:
             return -1
-        if not parts.is_bytes[2 * rank] or not parts.is_bytes[2 * rank + 1]:
+        if not parts.kinds[2 * rank] or not parts.kinds[2 * rank + 1]:
             merged = self._find_joined(parts, rank)
         elif self._is_entry(near, text, first + second, 1):
             merged = near
@@ -566,8 +884,8 @@ cdef class Vocabulary:
         cdef int64_t found
         if text == NULL:
             return -1
-        size = _spell(parts.arena + at[0], at[1] - at[0], parts.is_bytes[2 * rank], text)
-        size += _spell(parts.arena + at[1], at[2] - at[1], parts.is_bytes[2 * rank + 1],
+        size = _spell(parts.arena + at[0], at[1] - at[0], parts.kinds[2 * rank], text)
+        size += _spell(parts.arena + at[1], at[2] - at[1], parts.kinds[2 * rank + 1],
                        text + size)
         found = self.find(text, size, 0)
         free(text)
@@ -582,9 +900,9 @@ cdef inline uint64_t _mix(uint64_t head, uint64_t tail) noexcept nogil:
     return mixed * 0xD6E8FEB86659FD93ULL
 
 
-cdef inline uint64_t _hash(const uint8_t* key, size_t size, uint8_t is_bytes) noexcept nogil:
+cdef inline uint64_t _hash(const uint8_t* key, size_t size, uint8_t kind) noexcept nogil:
     """A hash of a token: the upper half chooses its slot, the lower half is the slot's tag."""
-    cdef uint64_t found = <uint64_t>size << 1 | is_bytes, last = 0
+    cdef uint64_t found = <uint64_t>size << 2 | kind, last = 0
     cdef uint32_t low = 0, high = 0
     while size > 8:
         found = _mix(found, tk_load64(key))
@@ -631,9 +949,9 @@ cdef inline bint _is_equal(const uint8_t* one, const uint8_t* other, size_t size
 cdef int _fill_entries(dict tables, Strings* entries, uint32_t** ids) except -1:
     """Copy entries from `Vocabulary.tables`, of which nothing is taken for granted."""
     cdef const uint8_t[::1] arena = tables["arena"], offsets = tables["offsets"]
-    cdef const uint8_t[::1] is_bytes = tables["is_bytes"], numbers = tables["ids"]
-    cdef size_t n = len(is_bytes), i
-    cdef bint rises = True, is_flag = True
+    cdef const uint8_t[::1] kinds = tables["kinds"], numbers = tables["ids"]
+    cdef size_t n = len(kinds), i
+    cdef bint rises = True, is_kind = True
     if <size_t>len(offsets) != 4 * (n + 1):
         raise ValueError(f"offsets: not {n + 1} numbers")
     if <size_t>len(numbers) != 4 * n:
@@ -646,14 +964,15 @@ cdef int _fill_entries(dict tables, Strings* entries, uint32_t** ids) except -1:
     memcpy(entries.offsets, &offsets[0], 4 * (n + 1))
     for i in range(n):
         rises &= entries.offsets[i] <= entries.offsets[i + 1]
-        is_flag &= is_bytes[i] <= 1
+        is_kind &= kinds[i] < BYTE_NAME or kinds[i] == WORD_END or (
+            kinds[i] == BYTE_NAME and entries.offsets[i + 1] - entries.offsets[i] == 1)
     if not rises or entries.offsets[0] != 0 or entries.offsets[n] != <size_t>len(arena):
         raise ValueError("offsets: not rising from 0 to the end of the arena")
-    if not is_flag:
-        raise ValueError("is_bytes: neither 0 nor 1")
+    if not is_kind:
+        raise ValueError("kinds: none of those there are")
     entries.n = n
     if n:
-        memcpy(entries.is_bytes, &is_bytes[0], n)
+        memcpy(entries.kinds, &kinds[0], n)
         memcpy(ids[0], &numbers[0], 4 * n)
     if len(arena):
         memcpy(entries.arena, &arena[0], len(arena))
@@ -661,15 +980,6 @@ cdef int _fill_entries(dict tables, Strings* entries, uint32_t** ids) except -1:
 
 
 # ------------------------------------------------------------ from Python objects
-
-cdef bint _is_byte_level(str token):
-    """Whether all characters are in the alphabet."""
-    cdef Py_UCS4 c
-    for c in token:
-        if c >= ALPHABET_END or BYTE_OF[0][c] < 0:
-            return False
-    return True
-
 
 cdef int _read_vocab(dict vocab, uint32_t* ids, Strings* entries) except -1:
     """Append the tokens, and write the id of each."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokcy.spec import AddedToken
+from tokcy.stream import DecodeStream
 
 __all__ = ["Backend", "CacheInfo", "Ids", "Offsets"]
 
@@ -21,6 +22,11 @@ class Backend(Protocol):
     """The methods that `Tokenizer` passes on; their meaning is documented there."""
 
     name: str
+
+    @property
+    def pads(self) -> bool:
+        """Whether texts are filled up with padding."""
+        ...
 
     def encode(
         self,
@@ -61,6 +67,8 @@ class Backend(Protocol):
     def decode(self, ids: Ids, skip_special_tokens: bool) -> str: ...
 
     def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes: ...
+
+    def decode_stream(self, prompt_ids: Ids, skip_special_tokens: bool) -> DecodeStream: ...
 
     def token_to_id(self, token: str) -> int | None: ...
 

@@ -6,38 +6,28 @@ Exit codes: 0 done; 1 the model or the data is at fault; 2 wrong usage; 130 inte
 from __future__ import annotations
 
 import argparse
-import contextlib
 import io
 import json
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TextIO
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 import tokcy
 from tokcy import Tokenizer
+from tokcy.choice import BackendName
 from tokcy.errors import SettingError, TokcyError
+from tokcy.info import as_text
+from tokcy.streams import STDIN, InputError, output_file, print_line, progress, read, shown, stdout
 from tokcy.threads import resolve_num_threads
 
-STDIN = "-"
 NPY_MAGIC = b"\x93NUMPY"
-LONG_WORK_BYTES = 10_000_000
-PROGRESS_DELAY = 1.0  # seconds
 MAX_DIGITS = 100  # of an id; Python itself refuses to read thousands
-
-
-class InputError(TokcyError, ValueError):
-    """An input file does not hold what the command reads."""
-
-
-class StreamError(TokcyError, OSError):
-    """The shell gave the command no such stream, as with ``>&-``."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -103,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument(
             "model", metavar="MODEL", help="a tokenizer.json, a folder with one, or a hub id"
         )
+        _add_model_options(added)
         added.add_argument(
             "files", nargs="*", metavar="FILE", help=f"files of {inputs} (default, and -: stdin)"
         )
@@ -127,12 +118,34 @@ def _parser() -> argparse.ArgumentParser:
     save.set_defaults(run=_save)
     save.add_argument("model", metavar="MODEL", help="as for the other commands")
     save.add_argument("output", metavar="OUT", help="the file to write")
+    _add_model_options(save)
 
     info = commands.add_parser("info", help="Tell what is installed, and what a model is.")
     info.set_defaults(run=_info)
     info.add_argument("model", nargs="?", metavar="MODEL", help="as for the other commands")
     info.add_argument("--json", action="store_true", help="print a JSON object")
+    _add_model_options(info)
     return parser
+
+
+def _add_model_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--backend",
+        choices=get_args(BackendName),
+        help="who does the work; default: TOKCY_BACKEND, else auto",
+    )
+    parser.add_argument(
+        "--no-fallback",
+        dest="fallback",
+        action="store_false",
+        help="fail rather than leave the work to Hugging Face tokenizers",
+    )
+    parser.add_argument(
+        "--no-config",
+        dest="config",
+        action="store_false",
+        help="leave out tokenizer_config.json and what else stands beside the tokenizer.json",
+    )
 
 
 def _add_text_options(parser: argparse.ArgumentParser) -> None:
@@ -164,11 +177,11 @@ def _encode(arguments: argparse.Namespace) -> None:
     kind = _output_format(arguments)
     if kind == "npy" and len(inputs) > 1:
         _usage_error(".npy holds the ids of one input")
-    if kind == "npy" and arguments.output is None and _stdout().isatty():
+    if kind == "npy" and arguments.output is None and stdout().isatty():
         _usage_error("not writing .npy to a terminal: use -o FILE")
     tokenizer = _load(arguments)
     options = _encode_options(arguments)
-    with _output(arguments) as output:
+    with output_file(arguments.output) as output:
         for _, text in _read_all(inputs):
             output.write(_format_ids(tokenizer.encode(text, **options), kind))
 
@@ -178,18 +191,18 @@ def _decode(arguments: argparse.Namespace) -> None:
         _usage_error("--ids goes without files")
     kind = _output_format(arguments)
     tokenizer = _load(arguments)
-    with _output(arguments) as output:
+    with output_file(arguments.output) as output:
         if arguments.ids is not None:
             sources: Iterator[tuple[str, bytes]] = iter([("--ids", os.fsencode(arguments.ids))])
         else:
-            sources = ((name, _read(name)) for name in arguments.files or [STDIN])
+            sources = ((name, read(name)) for name in arguments.files or [STDIN])
         for name, data in sources:
             text = tokenizer.decode(
                 _parse_ids(data, name), skip_special_tokens=arguments.skip_special_tokens
             )
             if kind == "json":
                 text = f"{json.dumps(text)}\n"
-            elif arguments.output is None and _stdout().isatty():
+            elif arguments.output is None and stdout().isatty():
                 text += "\n"  # for the shell's prompt; a pipe gets the text and no more
             output.write(text.encode())
 
@@ -202,32 +215,22 @@ def _count(arguments: argparse.Namespace) -> None:
     total = sum(count for _, count in counts)
     if arguments.json:
         files = [{"input": name, "tokens": count} for name, count in counts]
-        _print(json.dumps({"tokens": total, "inputs": files}))
+        print_line(json.dumps({"tokens": total, "inputs": files}))
     elif len(counts) == 1:
-        _print(str(total))
+        print_line(str(total))
     else:
         width = len(str(total))
         for name, count in [*counts, ("total", total)]:
-            _print(f"{count:>{width}} {name}")
+            print_line(f"{count:>{width}} {name}")
 
 
 def _info(arguments: argparse.Namespace) -> None:
     facts: dict[str, Any] = {"version": tokcy.__version__, **tokcy.build_info()}
     if arguments.model is not None:
-        tokenizer = _load(arguments)
-        facts |= {
-            "model": arguments.model,
-            "backend": tokenizer.backend,
-            "fallback_reason": tokenizer.fallback_reason,
-            "vocab_size": tokenizer.vocab_size,
-            "tokens": len(tokenizer),
-            "added_tokens": len(tokenizer.added_tokens),
-        }
-    if arguments.json:
-        _print(json.dumps(facts))
-        return
-    for name, value in facts.items():
-        _print(f"{name.replace('_', ' ') + ':':17}{value if value is not None else '-'}")
+        facts |= {"model": arguments.model, **_load(arguments).describe()}
+    lines = [json.dumps(facts)] if arguments.json else as_text(facts)
+    for line in lines:
+        print_line(line)
 
 
 def _save(arguments: argparse.Namespace) -> None:
@@ -236,9 +239,10 @@ def _save(arguments: argparse.Namespace) -> None:
 
 def _load(arguments: argparse.Namespace) -> Tokenizer:
     name: str = arguments.model
-    if os.path.isfile(name) or name.endswith(".json"):
-        return Tokenizer.from_file(name)
-    return Tokenizer.from_pretrained(name)
+    is_file = os.path.isfile(name) or name.endswith(".json")
+    load = Tokenizer.from_file if is_file else Tokenizer.from_pretrained
+    fallback = None if arguments.fallback else False  # the environment may forbid it, too
+    return load(name, config=arguments.config, backend=arguments.backend, fallback=fallback)
 
 
 def _encode_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -265,94 +269,23 @@ def _text_inputs(arguments: argparse.Namespace) -> list[tuple[str, str | None]]:
 def _read_all(inputs: list[tuple[str, str | None]]) -> Iterator[tuple[str, str]]:
     """Read one input after the other, with a progress bar for long work."""
     sizes = [os.path.getsize(name) if os.path.isfile(name) else 0 for name, _ in inputs]
-    with _progress(sum(sizes)) as advance:
+    with progress(sum(sizes)) as advance:
         for (name, text), size in zip(inputs, sizes, strict=True):
             if text is None:
-                data = _read(name)
+                data = read(name)
                 try:
                     text = data.decode()
                 except UnicodeDecodeError as error:
                     raise InputError(
-                        f"{_shown(name)}: no UTF-8: {error.reason} at byte {error.start}"
+                        f"{shown(name)}: no UTF-8: {error.reason} at byte {error.start}"
                     ) from None
-            yield _shown(name), text
+            yield shown(name), text
             advance(size)
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], object]]:
-    """A bar on stderr, only if that is a terminal and the work takes over a second.
-
-    A single long text is one call, so a second thread keeps the clock going meanwhile.
-    """
-    if total < LONG_WORK_BYTES or sys.stderr is None or not sys.stderr.isatty():
-        yield lambda size: None
-        return
-    from tqdm import tqdm  # comes with tokenizers, through huggingface_hub
-
-    bar = tqdm(total=total, unit="B", unit_scale=True, delay=PROGRESS_DELAY, leave=False)
-    done = threading.Event()
-
-    def tick() -> None:
-        while not done.wait(0.5):
-            bar.refresh()
-
-    ticker = threading.Thread(target=tick, daemon=True)
-    ticker.start()
-    try:
-        yield bar.update
-    finally:
-        done.set()
-        ticker.join()
-        bar.close()
-
-
-def _read(name: str) -> bytes:
-    if name != STDIN:
-        if os.path.isdir(name):
-            raise InputError(f"{name} is a folder")
-        return Path(name).read_bytes()
-    if sys.stdin is None:
-        raise StreamError("stdin is closed")
-    return sys.stdin.buffer.read()
-
-
-def _stdout() -> TextIO:
-    if sys.stdout is None:
-        raise StreamError("stdout is closed")
-    return sys.stdout
-
-
-def _print(line: str) -> None:
-    print(line, file=_stdout())
-
-
-def _shown(name: str) -> str:
-    return "stdin" if name == STDIN else name
 
 
 def _output_format(arguments: argparse.Namespace) -> str:
     suffix = Path(arguments.output or "").suffix[1:].lower()
     return arguments.format or (suffix if suffix in ("json", "npy") else "plain")
-
-
-@contextlib.contextmanager
-def _output(arguments: argparse.Namespace) -> Iterator[BinaryIO]:
-    """The file to write. One that is named appears, or is replaced, only when all went well."""
-    if arguments.output is not None:
-        unfinished = f"{arguments.output}.part"
-        try:
-            with open(unfinished, "wb") as file:
-                yield file
-            os.replace(unfinished, arguments.output)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(unfinished)
-        return
-    # Not sys.stdout.buffer: with PYTHONUNBUFFERED that is a raw file, which may write a part
-    # of what it is given and leave it at that.
-    with open(_stdout().fileno(), "wb", closefd=False) as file:
-        yield file
 
 
 def _format_ids(ids: NDArray[np.uint32], kind: str) -> bytes:
@@ -376,7 +309,7 @@ def _parse_ids(data: bytes, name: str) -> NDArray[np.integer[Any]]:
         words = data.translate(bytes.maketrans(b"[],", b"   ")).split()
         return np.array([_parse_id(word) for word in words], dtype=np.uint32)
     except (ValueError, EOFError) as error:
-        raise InputError(f"{_shown(name)}: no token ids: {error}") from None
+        raise InputError(f"{shown(name)}: no token ids: {error}") from None
 
 
 def _parse_id(word: bytes) -> int:

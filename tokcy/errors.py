@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "EncodeTypeError",
+    "FallbackError",
     "ModelFileError",
     "ModelNotFoundError",
     "PatternError",
@@ -38,6 +39,27 @@ class ModelFileError(TokcyError, ValueError):
 
 def _rebuild_model_file_error(reason: str, source: str, field: str | None) -> ModelFileError:
     return ModelFileError(reason, source=source, field=field)
+
+
+class FallbackError(TokcyError):
+    """A model does not run on the backend that was asked for, and on no other by request.
+
+    Attributes:
+        source: the file (or ``"<string>"``) that was read.
+        reason: why it does not, as a sentence fragment.
+    """
+
+    def __init__(self, reason: str, *, source: str = "<string>") -> None:
+        super().__init__(f"{source}: {reason}")
+        self.reason = reason
+        self.source = source
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_fallback_error, (self.reason, self.source))
+
+
+def _rebuild_fallback_error(reason: str, source: str) -> FallbackError:
+    return FallbackError(reason, source=source)
 
 
 class ModelNotFoundError(TokcyError, FileNotFoundError):

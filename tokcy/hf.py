@@ -1,7 +1,8 @@
 """The Hugging Face backend: a real ``tokenizers.Tokenizer`` behind the methods of the native one.
 
 It serves every model file whose pipeline is not on the native whitelist.  Works with tokenizers
-0.21 to 0.23; whatever that raises, Rust panics included, comes out as one of tokcy's errors.
+0.21 to 0.23, and but for offsets with the candidates for 1.0; whatever that raises, Rust panics
+included, comes out as one of tokcy's errors.
 """
 
 from __future__ import annotations
@@ -9,17 +10,32 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
+import tokenizers
 from tokenizers import Encoding, Tokenizer
 
+from tokcy._decode import Decoder
+from tokcy._stream import StreamState
+from tokcy._vocab import Vocabulary
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
-from tokcy.spec import AddedToken
+from tokcy.hf_next import NextTokenizer
+from tokcy.spec import AddedToken, DecoderPlan
+from tokcy.spec.decoders import read_decoder
+from tokcy.spec.fields import Node
+from tokcy.spec.model import Other
+from tokcy.spec.plan_decode import UnplannableDecoderError, plan_decoder
+from tokcy.stream import DecodeStream, WholeState
 from tokcy.threads import resolve_num_threads
 
 __all__ = ["HuggingFaceBackend"]
+
+_Tokenizer: type[Tokenizer] = (
+    Tokenizer if hasattr(Tokenizer, "from_str") else NextTokenizer  # type: ignore[assignment]
+)
 
 # `encode` keeps the GIL and `encode_batch` does not, but starts Hugging Face's thread pool, which
 # makes a later fork print a warning: so only texts that take milliseconds go by the batch way.
@@ -51,7 +67,13 @@ class HuggingFaceBackend:
     name = "huggingface"
 
     def __init__(
-        self, data: bytes, *, source: str = "<string>", problem: ModelFileError | None = None
+        self,
+        data: bytes,
+        *,
+        source: str = "<string>",
+        problem: ModelFileError | None = None,
+        added: tuple[AddedToken, ...] = (),
+        encode_special_tokens: bool = False,
     ) -> None:
         """Load a model file.
 
@@ -60,24 +82,32 @@ class HuggingFaceBackend:
             source: its name, for messages.
             problem: the error to raise if Hugging Face refuses the file, where there is a better
                 one than its own.
+            added: tokens to add to those of the file, which gives them their ids (rule A1).
+            encode_special_tokens: special tokens in a text are ordinary text.
 
         Raises:
             ModelFileError: Hugging Face refuses the file.
         """
         self._data = data
         self._source = source
+        self._added = added
+        self._encode_special_tokens = encode_special_tokens
         self._plain: Tokenizer | None = None
         self._control_ids: Ids = np.empty(0, dtype=np.uint32)
         try:
             with _hugging_face_errors():
-                self._tokenizer = Tokenizer.from_str(data.decode("utf-8"))
+                self._tokenizer = _Tokenizer.from_str(data.decode("utf-8"))
+                if added:
+                    self._tokenizer.add_tokens(list(map(_to_add, added)))
+                if encode_special_tokens:
+                    self._tokenizer.encode_special_tokens = True
         except TokcyError as error:
             if problem is not None:
                 raise problem from error
             raise ModelFileError(f"tokenizers refuses it: {error}", source=source) from error
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self._data, self._source))
+        return (_rebuild, (self._data, self._source, self._added, self._encode_special_tokens))
 
     def __repr__(self) -> str:
         model = type(self._tokenizer.model).__name__
@@ -171,6 +201,10 @@ class HuggingFaceBackend:
         """The length of what `encode` gives."""
         return len(self.encode(text, add_special_tokens, allow_special, num_threads))
 
+    @property
+    def pads(self) -> bool:
+        return self._tokenizer.padding is not None
+
     def _ids(self, encoding: Encoding, allow_special: bool) -> Ids:
         ids = np.array(encoding.ids, dtype=np.uint32)
         if not allow_special and len(self._control_ids):
@@ -197,7 +231,7 @@ class HuggingFaceBackend:
             pipeline = {name: content.get(name) for name in _PIPELINE}
             no_model = {"type": "BPE", "vocab": {}, "merges": []}
             with _hugging_face_errors():
-                plain = Tokenizer.from_str(json.dumps({**pipeline, "model": no_model}))
+                plain = _Tokenizer.from_str(json.dumps({**pipeline, "model": no_model}))
                 plain.model = self._tokenizer.model
             self._control_ids = self._control_ids_of_model(plain, content["model"])
             self._plain = plain
@@ -223,6 +257,38 @@ class HuggingFaceBackend:
     def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes:
         """The UTF-8 of `decode`, as Hugging Face gives no bytes: U+FFFD for what is not UTF-8."""
         return self.decode(ids, skip_special_tokens).encode("utf-8")
+
+    def decode_stream(self, prompt_ids: Ids, skip_special_tokens: bool) -> DecodeStream:
+        """A stream of the compiled decoder where the file's decoder has a plan."""
+        skip = bool(skip_special_tokens)
+        if self._decoder is None:
+            state = WholeState(lambda ids: self.decode(np.array(ids, dtype=np.uint32), skip))
+            return DecodeStream(state, (), prompt_ids)
+        decoder, plan = self._decoder
+        return DecodeStream(StreamState(decoder, skip), plan.text_steps, prompt_ids)
+
+    @cached_property
+    def _decoder(self) -> tuple[Decoder, DecoderPlan] | None:
+        """The compiled decoder and its plan, if there can be one."""
+        content = json.loads(self._data)
+        steps = read_decoder(Node(content.get("decoder"), self._source, "decoder"))
+        vocabulary = Vocabulary(self._tokenizer.get_vocab(with_added_tokens=False), [])
+        sound = vocabulary.ids_are_dense and vocabulary.ids_are_distinct
+        if not sound or any(isinstance(step, Other) for step in steps or ()):
+            return None
+        try:
+            plan = plan_decoder(steps)
+        except UnplannableDecoderError:
+            return None
+        added = self._tokenizer.get_added_tokens_decoder()
+        shown = {token_id: self._tokenizer.id_to_token(token_id) or "" for token_id in added}
+        # What was special once stays so, and the text counts, not the id (rules A2, D2).
+        contents = {token.content for token in added.values() if token.special}
+        contents |= {
+            token["content"] for token in content.get("added_tokens") or () if token["special"]
+        }
+        special = [token_id for token_id, text in shown.items() if text in contents]
+        return Decoder(vocabulary, shown, special, plan), plan
 
     # -------------------------------------------------------------- vocabulary
 
@@ -259,8 +325,26 @@ class HuggingFaceBackend:
         return {}
 
 
-def _rebuild(data: bytes, source: str) -> HuggingFaceBackend:
-    return HuggingFaceBackend(data, source=source)
+def _rebuild(
+    data: bytes, source: str, added: tuple[AddedToken, ...], encode_special_tokens: bool
+) -> HuggingFaceBackend:
+    return HuggingFaceBackend(
+        data, source=source, added=added, encode_special_tokens=encode_special_tokens
+    )
+
+
+def _to_add(token: AddedToken) -> Any:
+    """The token as ``add_tokens`` takes it."""
+    if not hasattr(Tokenizer, "from_str"):
+        return token
+    return tokenizers.AddedToken(
+        token.content,
+        single_word=token.single_word,
+        lstrip=token.lstrip,
+        rstrip=token.rstrip,
+        normalized=token.normalized,
+        special=token.special,
+    )
 
 
 def _check_text(text: object, where: str = "") -> None:

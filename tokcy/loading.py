@@ -5,13 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tokcy.errors import ModelNotFoundError
 
-__all__ = ["TOKENIZER_FILE", "find_pretrained", "read_model_file"]
+__all__ = ["TOKENIZER_FILE", "find_pretrained", "find_rank_file", "read_model_file"]
 
 TOKENIZER_FILE = "tokenizer.json"
+
+RANK_FILES = ("tiktoken.model", "*.tiktoken", "tekken.json", "tokenizer.model")
+"""Where there is no `TOKENIZER_FILE`, in this order."""
 
 StrPath = str | os.PathLike[str]
 
@@ -45,8 +50,14 @@ def find_pretrained(
     token: str | bool | None,
     cache_dir: StrPath | None,
     local_files_only: bool,
+    beside: Sequence[str] = (),
 ) -> Path:
-    """The ``tokenizer.json`` of a folder, or of a hub repository, downloaded if need be.
+    """The tokenizer file of a folder, or of a hub repository, downloaded if need be.
+
+    Args:
+        name_or_path: a file, a folder or a hub id.
+        revision, token, cache_dir, local_files_only: for ``huggingface_hub``.
+        beside: patterns of files to download along with it, where the repository has them.
 
     Raises:
         ModelNotFoundError: neither leads to one.
@@ -57,13 +68,37 @@ def find_pretrained(
     if mode is not None and stat.S_ISDIR(mode):
         if (path / TOKENIZER_FILE).is_file():
             return path / TOKENIZER_FILE
-        raise ModelNotFoundError(f"there is no {TOKENIZER_FILE} in the folder {path}")
+        return find_rank_file(path)
     if mode is not None:
         return path
     name = os.fspath(name_or_path)
     if _is_no_hub_id(name):
         raise ModelNotFoundError(f"there is no file or folder {name!r}, nor can it be a hub id")
-    return _download(name, revision, token, cache_dir, local_files_only)
+    patterns = [TOKENIZER_FILE, *beside]
+    return _download(name, patterns, revision, token, cache_dir, local_files_only)
+
+
+def find_rank_file(path: StrPath) -> Path:
+    """The file itself, or the one in a folder that has a model in tiktoken's formats.
+
+    Raises:
+        ModelNotFoundError: there is none, or more than one ``*.tiktoken``.
+    """
+    _refuse_empty(path)
+    folder = Path(path)
+    mode = _mode(folder)
+    if mode is None or not stat.S_ISDIR(mode):
+        return folder
+    for name in RANK_FILES:
+        found = sorted(folder.glob(name))
+        if len(found) > 1:
+            names = ", ".join(file.name for file in found)
+            raise ModelNotFoundError(f"which of {names} in the folder {folder}?")
+        if found:
+            return found[0]
+    raise ModelNotFoundError(
+        f"there is no {TOKENIZER_FILE} in the folder {folder}, nor {', '.join(RANK_FILES)}"
+    )
 
 
 def _refuse_empty(path: StrPath) -> None:
@@ -95,33 +130,43 @@ def _is_no_hub_id(name: str) -> bool:
 
 def _download(
     repo_id: str,
+    patterns: Sequence[str],
     revision: str | None,
     token: str | bool | None,
     cache_dir: StrPath | None,
     local_files_only: bool,
 ) -> Path:
     # Half a second to import, and only hub ids need it.
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HFValidationError
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    from tqdm import tqdm
 
-    try:
-        file = hf_hub_download(
+    class NoBar(tqdm):  # type: ignore[misc]  # it would show even if nothing is downloaded
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **{**options, "disable": True})
+
+    def fetch(names: Sequence[str]) -> Path:
+        folder = snapshot_download(
             repo_id,
-            TOKENIZER_FILE,
+            allow_patterns=list(names),
             revision=revision,
             token=token,
             cache_dir=None if cache_dir is None else Path(cache_dir),
             local_files_only=local_files_only,
+            tqdm_class=NoBar,
         )
+        return Path(folder)
+
+    absent = f"there is no folder {repo_id!r}, and the hub gives no {TOKENIZER_FILE} for that id"
+    try:
+        folder = fetch(patterns)
+        if (folder / TOKENIZER_FILE).is_file():
+            return folder / TOKENIZER_FILE
+        return find_rank_file(fetch([*patterns, *RANK_FILES]))
     except HFValidationError:
         raise ModelNotFoundError(f"{repo_id!r} is neither a path nor a hub id") from None
-    except (
-        OSError,
-        EntryNotFoundError,
-    ) as error:  # of the hub: no such repository, file or revision; no network
+    except ModelNotFoundError:
+        raise ModelNotFoundError(f"{absent}, nor {', '.join(RANK_FILES)}") from None
+    except (OSError, HfHubHTTPError) as error:  # no such repository or revision; no network
         reason = str(error).strip().splitlines()[0]
-        raise ModelNotFoundError(
-            f"there is no folder {repo_id!r}, and the hub gives no {TOKENIZER_FILE} for that id: "
-            f"{reason}"
-        ) from error
-    return Path(file)
+        raise ModelNotFoundError(f"{absent}: {reason}") from error

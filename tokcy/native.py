@@ -7,26 +7,49 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokcy._bpe import Bpe
-from tokcy._decode import ByteDecoder
+from tokcy._decode import Decoder
 from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
-from tokcy._vocab import token_text_to_bytes
+from tokcy._stream import StreamState
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.errors import TokcyError
+from tokcy.lengths import Lengths
 from tokcy.offsets import SpaceTrimmer
-from tokcy.spec import AddedToken, NativePlan
+from tokcy.spec import AddedToken, NativePlan, normalizer_of
+from tokcy.stream import DecodeStream
 from tokcy.threads import resolve_num_threads
 
-__all__ = ["NativeBackend"]
+__all__ = ["NativeBackend", "native_backend", "preparer_of"]
+
+
+def native_backend(plan: NativePlan, tables: dict[str, Any] | None = None) -> NativeBackend:
+    """The backend for a plan; arguments and errors are those of `NativeBackend`."""
+    if plan.truncation is None and plan.padding is None:
+        return NativeBackend(plan, tables)
+    return FittingBackend(plan, tables)
+
+
+def preparer_of(plan: NativePlan) -> Preparer:
+    """The compiled form of what the plan does to a text before it is split."""
+    text = plan.text
+    return Preparer(
+        plan.added_tokens,
+        normalizer_of(text.normalizer),
+        normalizer_of(text.span_normalizer),
+        text.prefix,
+        text.prefix_first,
+    )
 
 
 class NativeBackend:
     """Encodes and decodes as the plan says; immutable, shared by threads."""
 
     name = "tokcy"
+    pads = False
 
     def __init__(self, plan: NativePlan, tables: dict[str, Any] | None = None) -> None:
         """Build the engine.
@@ -44,8 +67,8 @@ class NativeBackend:
         vocabulary = plan.vocabulary
         post = plan.post_processor
         self._engine = Engine(
-            Preparer(plan.added_tokens, plan.nfc, plan.add_prefix_space),
-            PreTokenizer(plan.splits, fuse=tables is None),
+            preparer_of(plan),
+            PreTokenizer(plan.text.splits, fuse=tables is None),
             Bpe(vocabulary, plan.ignore_merges, tables),
             post.prefix_ids,
             post.suffix_ids,
@@ -56,6 +79,7 @@ class NativeBackend:
         self.added_tokens: tuple[AddedToken, ...] = plan.added_tokens
         self._added_ids = {token.content: token.id for token in plan.added_tokens}
         self._added_contents = {token.id: token.content for token in plan.added_tokens}
+        self._added_contents.update(plan.token_forms)
 
     def tables(self) -> dict[str, bytes]:
         """What was found out of the vocabulary's merges; see `Bpe.tables`."""
@@ -112,7 +136,7 @@ class NativeBackend:
     ) -> tuple[Ids, Offsets]:
         if not allow_special:
             self._refuse_control_ids(text)
-        ids, offsets, is_added = self._engine.encode_offsets(text, allow_special)
+        ids, offsets, is_added = self._locate(text, add_special_tokens, allow_special)
         if self._post.trim_offsets and len(ids):
             offsets = self._trimmer.trim(text, ids, offsets, is_added)
         if add_special_tokens:
@@ -122,11 +146,21 @@ class NativeBackend:
             offsets = np.pad(offsets, ((len(prefix), len(suffix)), (0, 0)))
         return ids, offsets
 
+    def _locate(
+        self, text: str, add_special_tokens: bool, allow_special: bool
+    ) -> tuple[Ids, Offsets, NDArray[np.bool_]]:
+        """The ids of the text that remain, their offsets, and which are added tokens."""
+        return self._engine.encode_offsets(text, allow_special)
+
     def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
         return self._decoder.decode(ids, skip_special_tokens)
 
     def decode_bytes(self, ids: Ids, skip_special_tokens: bool) -> bytes:
         return self._decoder.decode_bytes(ids, skip_special_tokens)
+
+    def decode_stream(self, prompt_ids: Ids, skip_special_tokens: bool) -> DecodeStream:
+        state = StreamState(self._decoder, skip_special_tokens)
+        return DecodeStream(state, self.plan.decoder.text_steps, prompt_ids)
 
     def token_to_id(self, token: str) -> int | None:
         found = self._added_ids.get(token)
@@ -141,11 +175,16 @@ class NativeBackend:
         return {**vocab, **self._added_ids} if with_added_tokens else vocab
 
     def vocab_size(self, with_added_tokens: bool) -> int:
-        beyond = sum(not self._vocabulary.has_id(token.id) for token in self.added_tokens)
-        return self._vocabulary.n_entries + (beyond if with_added_tokens else 0)
+        return self._vocabulary.n_entries + (self._n_beyond if with_added_tokens else 0)
 
     def cache_info(self) -> CacheInfo:
         return self._engine.model.cache_info()
+
+    @cached_property
+    def _n_beyond(self) -> int:
+        """How many added tokens are no entries of the model's."""
+        contents = self._added_ids
+        return sum(self._vocabulary.token_to_id(content) is None for content in contents)
 
     def _refuse_control_ids(self, text: str) -> None:
         """Raise TokcyError if the model makes a control token of plain text."""
@@ -172,16 +211,79 @@ class NativeBackend:
         return np.array(ids, dtype=np.uint32)
 
     @cached_property
-    def _decoder(self) -> ByteDecoder:
-        added = self.added_tokens
-        return ByteDecoder(
+    def _decoder(self) -> Decoder:
+        shown = self._added_contents
+        special = {token.content for token in self.added_tokens if token.special}
+        return Decoder(
             self._vocabulary,
-            {token.id: token_text_to_bytes(token.content) for token in added},
-            [token.id for token in added if token.special],
+            shown,
+            [token_id for token_id, text in shown.items() if text in special],
+            self.plan.decoder,
         )
 
     @cached_property
     def _trimmer(self) -> SpaceTrimmer:
         largest = self._vocabulary.max_id
         tokens = [self._vocabulary.token_bytes(i) or b"" for i in range(largest + 1)]
-        return SpaceTrimmer(tokens, self._post.add_prefix_space)
+        matches = {
+            token.id: self._added_contents[token.id]
+            for token in self.added_tokens
+            if token.normalized and not (token.lstrip or token.rstrip)
+        }
+        return SpaceTrimmer(tokens, self._post.add_prefix_space, matches)
+
+
+class FittingBackend(NativeBackend):
+    """A native backend for a file that sets truncation or padding, which others need not ask."""
+
+    def __init__(self, plan: NativePlan, tables: dict[str, Any] | None = None) -> None:
+        super().__init__(plan, tables)
+        post = plan.post_processor
+        self._lengths = Lengths(
+            plan.truncation, plan.padding, len(post.prefix_ids), len(post.suffix_ids)
+        )
+        self.pads = plan.padding is not None
+
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> Ids:
+        ids = super().encode(text, add_special_tokens, allow_special, num_threads)
+        return self._lengths.fit(ids, bool(add_special_tokens))
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> tuple[Ids, Offsets]:
+        batch = super().encode_batch(texts, add_special_tokens, allow_special, num_threads)
+        return self._lengths.fit_batch(*batch, bool(add_special_tokens))
+
+    def count(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> int:
+        n = super().count(text, add_special_tokens, allow_special, num_threads)
+        return self._lengths.count(n, bool(add_special_tokens))
+
+    def encode_with_offsets(
+        self, text: str, add_special_tokens: bool, allow_special: bool
+    ) -> tuple[Ids, Offsets]:
+        ids, offsets = super().encode_with_offsets(text, add_special_tokens, allow_special)
+        padding = self._lengths.n_padding(len(ids))
+        return self._lengths.fill(ids), np.pad(offsets, (padding, (0, 0)))
+
+    def _locate(
+        self, text: str, add_special_tokens: bool, allow_special: bool
+    ) -> tuple[Ids, Offsets, NDArray[np.bool_]]:
+        ids, offsets, is_added = super()._locate(text, add_special_tokens, allow_special)
+        kept = self._lengths.kept(len(ids), bool(add_special_tokens))
+        return ids[kept], offsets[kept], is_added[kept]

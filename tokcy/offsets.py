@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,13 +18,18 @@ class SpaceTrimmer:
     Args:
         tokens: the bytes of each model token by id; empty where there is none.
         add_prefix_space: the post-processor's flag: one leading space of the first token stays.
+        matches: id → the text that is matched, of added tokens for which that is always the same
+            but the raw text need not be; of others the raw text shows the spaces.
     """
 
-    def __init__(self, tokens: list[bytes], add_prefix_space: bool) -> None:
+    def __init__(
+        self, tokens: list[bytes], add_prefix_space: bool, matches: Mapping[int, str]
+    ) -> None:
         sizes = np.array([len(token) for token in tokens], dtype=np.int64)
         self._leading = sizes - [len(token.lstrip(b" ")) for token in tokens]
         self._trailing = sizes - [len(token.rstrip(b" ")) for token in tokens]
         self._add_prefix_space = add_prefix_space
+        self._matches = matches
 
     def trim(
         self,
@@ -45,7 +52,7 @@ class SpaceTrimmer:
         leading = self._leading[in_model]
         trailing = self._trailing[in_model]
         for i in np.flatnonzero(is_added):
-            matched = text[offsets[i, 0] : offsets[i, 1]]
+            matched = self._matches.get(int(ids[i])) or text[offsets[i, 0] : offsets[i, 1]]
             leading[i] = _edge_spaces(matched)
             trailing[i] = _edge_spaces(matched[::-1])
         if self._add_prefix_space:

@@ -2,153 +2,34 @@
 
 from __future__ import annotations
 
-import logging
 import operator
-import os
 from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokcy.arrayfile import MAGIC
-from tokcy.backend import Backend, CacheInfo, Ids, Offsets
+from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.batch import TokenBatch, as_ids
-from tokcy.errors import TokcyError
-from tokcy.hf import HuggingFaceBackend
-from tokcy.loading import find_pretrained, read_model_file
-from tokcy.native import NativeBackend
-from tokcy.saved import load_backend, pack_backend, write_file
-from tokcy.spec import AddedToken, Unsupported, plan_native, read_tokenizer_json
+from tokcy.loaded import LoadedModel
+from tokcy.ranks import encode_in_chunks
+from tokcy.spec import AddedToken
+from tokcy.stream import DecodeStream
 
 __all__ = ["Tokenizer"]
 
-logger = logging.getLogger("tokcy")
 
-StrPath = str | os.PathLike[str]
-
-
-class Tokenizer:
+class Tokenizer(LoadedModel):
     """Text to token ids and back, exactly as the model's Hugging Face tokenizer does it.
 
-    Made by `from_file`, `from_pretrained` or `from_json`. Nothing changes it afterwards (its
-    merge cache fills, which no result shows), so threads may share it and copies are the object
-    itself. It pickles as the model file it was read from.
+    Made by `from_file`, `from_pretrained`, `from_json` or `from_tiktoken`. Nothing changes it
+    afterwards (its merge cache fills, which no result shows), so threads may share it and copies
+    are the object itself. It pickles as the files it was read from, or in its saved form.
 
     >>> tok = Tokenizer.from_pretrained("Qwen/Qwen3-8B")      # doctest: +SKIP
     >>> tok.encode("Hello, world")                            # doctest: +SKIP
     array([9707,   11, 1879], dtype=uint32)
     """
-
-    def __init__(self, data: bytes, source: str = "<string>") -> None:
-        """Read the bytes of a ``tokenizer.json``; `from_file` and its kin are the usual way.
-
-        Args:
-            data: the file's content.
-            source: its name, for messages.
-
-        Raises:
-            ModelFileError: no tokenizer can be made of it; names the field and the value.
-        """
-        self._data = data
-        self._source = source
-        self._fallback_reason: str | None = None
-        self._backend: Backend = self._make_backend()
-
-    def _make_backend(self) -> Backend:
-        if self._data.startswith(MAGIC):
-            return load_backend(self._data, self._source)
-        spec = read_tokenizer_json(self._data, source=self._source)
-        plan = plan_native(spec)
-        if not isinstance(plan, Unsupported):
-            return NativeBackend(plan)
-        self._fallback_reason = plan.reason
-        backend = HuggingFaceBackend(self._data, source=self._source, problem=plan.problem)
-        logger.warning(
-            "%s runs on Hugging Face tokenizers, more slowly: %s", self._source, plan.reason
-        )
-        return backend
-
-    # ------------------------------------------------------------------ making
-
-    @classmethod
-    def from_file(cls, path: StrPath) -> Tokenizer:
-        """Load a ``tokenizer.json``, or what `save` wrote.
-
-        Raises:
-            ModelNotFoundError: there is no such file.
-            ModelFileError: no tokenizer can be made of it.
-        """
-        return cls(read_model_file(path), os.fspath(path))
-
-    @classmethod
-    def from_json(cls, text: str | bytes | bytearray | memoryview) -> Tokenizer:
-        """Load from the content of a ``tokenizer.json``.
-
-        Raises:
-            ModelFileError: no tokenizer can be made of it.
-            TypeError: neither text nor bytes.
-        """
-        if isinstance(text, str):
-            return cls(text.encode("utf-8", "surrogatepass"))
-        if isinstance(text, bytes | bytearray | memoryview):  # `bytes` takes integers, too
-            return cls(bytes(text))
-        raise TypeError(f"text must be str or bytes, not {type(text).__name__}")
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        name_or_path: StrPath,
-        *,
-        revision: str | None = None,
-        token: str | bool | None = None,
-        cache_dir: StrPath | None = None,
-        local_files_only: bool = False,
-    ) -> Tokenizer:
-        """Load the ``tokenizer.json`` of a folder or of a hub repository.
-
-        Args:
-            name_or_path: a folder, a file, or a hub id such as ``"Qwen/Qwen3-8B"``.
-            revision, token, cache_dir, local_files_only: as in ``huggingface_hub``, which does
-                the download and obeys ``HF_HOME``, ``HF_TOKEN`` and ``HF_HUB_OFFLINE``.
-
-        Raises:
-            ModelNotFoundError: neither a path nor a repository leads to such a file.
-            ModelFileError: no tokenizer can be made of it.
-        """
-        return cls.from_file(
-            find_pretrained(
-                name_or_path,
-                revision=revision,
-                token=token,
-                cache_dir=cache_dir,
-                local_files_only=local_files_only,
-            )
-        )
-
-    # ------------------------------------------------------------------ saving
-
-    def save(self, path: StrPath) -> None:
-        """Write tokcy's own form of this tokenizer, which `from_file` loads several times faster.
-
-        One file, of 4 to 8 MB for the vocabularies of today, under any name. It holds all that
-        this class uses, and not the ``tokenizer.json`` that it came from: keep that, as another
-        version of tokcy may ask for a file of its own. The file appears, or is replaced, only
-        once it is whole.
-
-        Raises:
-            TokcyError: Hugging Face's object does the work, so there is nothing to save.
-            OSError: the file cannot be written.
-        """
-        if not isinstance(self._backend, NativeBackend):
-            raise TokcyError(
-                f"{self._source} runs on Hugging Face tokenizers and has no saved form: "
-                f"{self._fallback_reason}"
-            )
-        data = self._data
-        if not data.startswith(MAGIC):
-            data = pack_backend(self._backend, self._source)
-        write_file(path, data)
 
     # ---------------------------------------------------------------- encoding
 
@@ -159,6 +40,7 @@ class Tokenizer:
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> Ids:
         """The token ids of one text. Other Python threads run meanwhile.
 
@@ -169,6 +51,10 @@ class Tokenizer:
                 so the text of a user can never become a control token.
             num_threads: at most so many threads; by default see ``tokcy.set_num_threads``.
                 Short texts use one.
+            chunking: ``"kimi"`` cuts long texts where the code that comes with Kimi does before
+                it calls tiktoken, and with Llama 3 and 4: every 400,000 characters, and every
+                25,000 in a row that are whitespace or that are not. It changes ids at the cuts.
+                For models in tiktoken's formats only.
 
         Returns:
             uint32[n].
@@ -176,6 +62,8 @@ class Tokenizer:
         Raises:
             EncodeTypeError: not a str, or one with a lone surrogate.
         """
+        if chunking is not None:
+            return encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
         return self._backend.encode(text, add_special_tokens, allow_special, num_threads)
 
     def encode_to_list(
@@ -200,6 +88,7 @@ class Tokenizer:
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> TokenBatch:
         """The token ids of many texts, without a Python object per id or text.
 
@@ -212,6 +101,10 @@ class Tokenizer:
         Raises:
             EncodeTypeError: an item is no str that UTF-8 can express; says which.
         """
+        if chunking is not None:
+            return TokenBatch._of(
+                *encode_in_chunks(self._backend, texts, chunking, allow_special, num_threads)
+            )
         return TokenBatch._of(
             *self._backend.encode_batch(texts, add_special_tokens, allow_special, num_threads)
         )
@@ -238,8 +131,13 @@ class Tokenizer:
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> int:
         """``len(encode(text, …))``, without making the array."""
+        if chunking is not None:
+            return len(
+                encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
+            )
         return self._backend.count(text, add_special_tokens, allow_special, num_threads)
 
     def count_batch(
@@ -279,7 +177,10 @@ class Tokenizer:
         limit = operator.index(max_tokens)
         if limit < 0:
             raise ValueError(f"max_tokens must be at least 0, not {limit}")
-        options = {"add_special_tokens": add_special_tokens, "allow_special": allow_special}
+        options: dict[str, Any] = {
+            "add_special_tokens": add_special_tokens,
+            "allow_special": allow_special,
+        }
         least = self.count("", **options)
         if limit < least:
             raise ValueError(f"max_tokens is {limit}, but an empty text encodes to {least} tokens")
@@ -289,8 +190,8 @@ class Tokenizer:
         offsets = offsets[offsets[:, 1] > 0]  # (0, 0) has what was added: special tokens, padding
         # Where the text of the tokens from the i-th on begins.
         begins = np.minimum.accumulate(np.append(offsets[:, 0], len(text))[::-1])[::-1]
-        # Padding, which only a fallback does, may be in `least` and give way to the text.
-        added = least if self._fallback_reason is None else 0
+        # Padding may be in `least` and give way to the text.
+        added = 0 if self._backend.pads else least
         for keep in range(min(limit - added, len(offsets)), 0, -1):
             # The next token's text must stay whole: it may share a character with this one.
             cut = text[: min(offsets[keep - 1, 1], begins[keep])]
@@ -322,9 +223,27 @@ class Tokenizer:
     def decode_bytes(self, ids: ArrayLike, *, skip_special_tokens: bool = False) -> bytes:
         """The bytes that token ids stand for, broken UTF-8 and all.
 
+        Of tokens for byte fallback these are their bytes, where `decode` has U+FFFD for each byte
+        of a run that is not UTF-8 as a whole.
+
         On the Hugging Face backend, which has no such method, it is the UTF-8 of `decode`.
         """
         return self._backend.decode_bytes(as_ids(ids), skip_special_tokens)
+
+    def decode_stream(
+        self, prompt_ids: ArrayLike = (), skip_special_tokens: bool = False
+    ) -> DecodeStream:
+        """A `DecodeStream`, which gives the text of ids that come one by one.
+
+        Args:
+            prompt_ids: what stands before, and is not given again. It matters where a character
+                begins in there, or the first token of a text loses a space.
+            skip_special_tokens: leave special tokens out.
+
+        Raises:
+            TypeError, TokenIdError: as in `decode`.
+        """
+        return self._backend.decode_stream(as_ids(prompt_ids), skip_special_tokens)
 
     # -------------------------------------------------------------- vocabulary
 
@@ -356,21 +275,6 @@ class Tokenizer:
 
     # ------------------------------------------------------------------- state
 
-    @property
-    def source(self) -> str:
-        """Name of the file that this was read from."""
-        return self._source
-
-    @property
-    def backend(self) -> str:
-        """Who does the work: ``"tokcy"`` or ``"huggingface"``."""
-        return self._backend.name
-
-    @property
-    def fallback_reason(self) -> str | None:
-        """Why Hugging Face's object does the work, or None where it does not."""
-        return self._fallback_reason
-
     def cache_info(self) -> CacheInfo:
         """The merge cache: a dict of counts, empty on the Hugging Face backend.
 
@@ -382,12 +286,3 @@ class Tokenizer:
     def __repr__(self) -> str:
         reason = f", {self._fallback_reason}" if self._fallback_reason else ""
         return f"<Tokenizer {self._source!r}: {len(self):,} tokens, backend {self.backend}{reason}>"
-
-    def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes, str]]:
-        return type(self), (self._data, self._source)
-
-    def __copy__(self) -> Tokenizer:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
-        return self

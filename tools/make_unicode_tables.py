@@ -87,6 +87,16 @@ def rust_sets() -> Iterator[tuple[str, Ranges]]:
     # Whitespace is \w+|[^\w\s]+: between exclamation marks a \w stands as a piece of its own.
     pieces = pre_tokenizers.Whitespace().pre_tokenize_str("!" + "!".join(SCALARS))
     yield "rust:word", as_ranges("".join(word for word, _ in pieces if not word.startswith("!")))
+    yield "rust:mark", as_ranges(all_but(normalizers.StripAccents().normalize_str(SCALARS)))
+
+
+def lowercase() -> list[list[int]]:
+    """[[c, its lower case…]] of every character that Lowercase changes."""
+    others = SCALARS.replace("\n", "")
+    lowered = each_normalized(normalizers.Lowercase(), others)
+    return [
+        [ord(c), *map(ord, lower)] for c, lower in zip(others, lowered, strict=True) if lower != c
+    ]
 
 
 def case_tables() -> tuple[list[list[int]], list[list[int]]]:
@@ -149,6 +159,18 @@ def canonical_tables() -> tuple[list[list[int]], list[list[int]]]:
     )
 
 
+def compatibility_decompositions() -> list[list[int]]:
+    """Full compatibility decompositions [[c, …]], where they are not the canonical ones."""
+    plain = [c for c in SCALARS if ord(c) not in HANGUL_SYLLABLES and c != "\n"]
+    canonical = each_normalized(normalizers.NFD(), plain)
+    full = each_normalized(normalizers.NFKD(), plain)
+    return [
+        [ord(c), *map(ord, compatible)]
+        for c, compatible, plainer in zip(plain, full, canonical, strict=True)
+        if compatible != plainer
+    ]
+
+
 def ragged(rows: Iterable[Iterable[int]], name: str) -> dict[str, NDArray[np.int32]]:
     """Rows of code points as two arrays: the values end to end, and each row's length."""
     lists = [list(row) for row in rows]
@@ -181,6 +203,8 @@ def all_tables() -> dict[str, NDArray[np.generic]]:
         **ragged(classes, "case_classes"),
         **ragged(folds, "case_folds"),
         **ragged(decompositions, "decompositions"),
+        **ragged(compatibility_decompositions(), "compatibility_decompositions"),
+        **ragged(lowercase(), "lowercase"),
         "compositions": np.array(pairs, dtype=np.int32),
         "combining_classes": np.array(sorted(ccc.items()), dtype=np.int32),
     }

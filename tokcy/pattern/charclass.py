@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .charset import CharSet
+from .folding import close
 from .reader import Reader, named_set
 
 __all__ = ["ClassReader"]
@@ -11,10 +12,15 @@ MAX_DEPTH = 50
 
 
 class ClassReader:
-    """Reads one class. Forms that Oniguruma only warns about ([a-\\d], []a]) are refused."""
+    """Reads one class. Forms that Oniguruma only warns about ([a-\\d], []a]) are refused.
 
-    def __init__(self, reader: Reader, depth: int = 0) -> None:
+    Under `folding`, which is Rust's ``(?i:…)``, so is what makes a difference whether letter case
+    is ignored member by member or in the whole class.
+    """
+
+    def __init__(self, reader: Reader, depth: int = 0, *, folding: bool = False) -> None:
         self.reader = reader
+        self.folding = folding
         self.depth = depth
         self.start = reader.position
 
@@ -31,6 +37,8 @@ class ClassReader:
             result = operand if result is None else result & operand
             if reader.accept("]"):
                 return result, negated
+            if self.folding:
+                reader.refuse("a case-insensitive intersection")
             reader.accept("&&")
 
     def operand(self) -> CharSet:
@@ -54,16 +62,27 @@ class ClassReader:
 
     def member(self) -> int | CharSet:
         reader = self.reader
+        if reader.is_rust and reader.peek(2) in ("[:", "--", "~~"):
+            reader.refuse(f"{reader.peek(2)!r} in a class")
         if reader.peek(2) == "[:":
             return self.posix()
         if reader.peek() == "[":
+            if self.folding:
+                reader.refuse("a case-insensitive class in a class")
             charset, negated = ClassReader(reader, self.depth + 1).read()
             return ~charset if negated else charset
         if reader.peek() == "\\":
-            return reader.escape(in_class=True)
+            return self.escape()
         if not reader.peek():
             reader.refuse("a '[' without its ']'", self.start)
         return ord(reader.next())
+
+    def escape(self) -> int | CharSet:
+        start = self.reader.position
+        found = self.reader.escape(in_class=True)
+        if self.folding and isinstance(found, CharSet) and close(found) != found:
+            self.reader.refuse("a case-insensitive property that letter case would widen", start)
+        return found
 
     def upper(self, lower: int, start: int) -> int:
         """The upper end of the range that may follow ``lower``, which stands at ``start``."""
@@ -71,6 +90,8 @@ class ClassReader:
         if reader.peek() != "-" or reader.peek(2) == "-]":
             return lower
         dash = reader.position
+        if reader.is_rust and reader.peek(2) == "--":
+            reader.refuse("'--' in a class")
         reader.next()
         if reader.peek() == "[" or reader.peek(2) == "&&" or self.reader.pattern[start] == "-":
             reader.refuse("a '-' that is no range", dash)

@@ -1,5 +1,7 @@
 """Oniguruma's Ruby syntax, as Hugging Face split patterns are written, → syntax tree.
 
+Also that of fancy-regex, for the patterns of tiktoken: what differs hangs on `Reader.is_rust`.
+
 Everything that cannot be matched exactly by one pass over character classes with one character
 of lookahead is refused with its position. Rules R1–R6 of the specification of ``tokenizers``.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 from .charclass import ClassReader
 from .charset import CharSet
 from .folding import close, folds_to_several, may_join
-from .reader import Reader
+from .reader import Dialect, Reader
 from .syntax import (
     Alt,
     Cat,
@@ -33,14 +35,14 @@ _NEWLINE = CharSet.of(0x0A)
 _QUANTIFIERS = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
 
-def parse(pattern: str) -> Node:
+def parse(pattern: str, dialect: Dialect = Dialect.ONIGURUMA) -> Node:
     """The syntax tree of ``pattern``; PatternError for what is wrong or not supported exactly."""
-    return _Parser(pattern).parse()
+    return _Parser(pattern, dialect).parse()
 
 
 class _Parser:
-    def __init__(self, pattern: str) -> None:
-        self.reader = Reader(pattern)
+    def __init__(self, pattern: str, dialect: Dialect) -> None:
+        self.reader = Reader(pattern, dialect)
         self.ignore_case = False
         self.dot_all = False
         self.depth = 0
@@ -49,6 +51,8 @@ class _Parser:
         node = self.alternation()
         if self.reader.peek():
             self.reader.refuse("a ')' without its '('")
+        if self.reader.is_rust and nullable(node):
+            self.reader.refuse("a pattern that matches the empty text", 0)
         return node
 
     def alternation(self) -> Node:
@@ -75,6 +79,8 @@ class _Parser:
 
     def refuse_joining_case(self, before: list[Node], item: Node, start: int) -> None:
         """(?i:ss) also matches ß; such pairs of literals are refused, however they are written."""
+        if self.reader.is_rust:  # where a character is equal to one character at most
+            return
         last = _literal(before[-1]) if before else None
         first = _literal(item.items[0] if isinstance(item, Cat) else item)
         repeated = isinstance(item, Repeat) and (item.high is None or item.high > 1)
@@ -100,17 +106,19 @@ class _Parser:
         self.reader.next()
         if head == ".":
             return Chars(_ANYTHING if self.dot_all else ~_NEWLINE)
-        if head == "$":  # always a line anchor (R3)
-            return Look(_NEWLINE, at_end=True)
+        if head == "$":  # in Oniguruma always a line anchor (R3)
+            return Look(CharSet.of() if self.reader.is_rust else _NEWLINE, at_end=True)
         if head == "^":
             self.reader.refuse("the anchor ^", start)
+        if head in "{}" and self.reader.is_rust:
+            self.reader.refuse(f"a {head!r} that is no quantifier", start)
         return self.literal(ord(head), start)
 
     def literal(self, code_point: int, start: int) -> Node:
         charset = CharSet.of(code_point)
         if not self.ignore_case:
             return Chars(charset)
-        if folds_to_several(charset):
+        if folds_to_several(charset) and not self.reader.is_rust:
             self.reader.refuse("a case-insensitive character that is equal to several", start)
         return Chars(close(charset), literal=code_point)
 
@@ -127,9 +135,10 @@ class _Parser:
 
     def char_class(self) -> Node:
         start = self.reader.position
-        charset, negated = ClassReader(self.reader).read()
+        folding = self.ignore_case and self.reader.is_rust
+        charset, negated = ClassReader(self.reader, folding=folding).read()
         if self.ignore_case:
-            if folds_to_several(charset):
+            if folds_to_several(charset) and not self.reader.is_rust:
                 self.reader.refuse(
                     "a case-insensitive class with a character that is equal to several", start
                 )
@@ -177,15 +186,16 @@ class _Parser:
         return node
 
     def options(self, start: int) -> Node:
-        """(?im-im:…), and (?im) where the pattern begins with it."""
+        """(?im-im:…), and (?im) where the pattern begins with it; ``m`` is Rust's ``s``."""
         on = True
+        dot_all = "s" if self.reader.is_rust else "m"
         while not self.reader.accept(":"):
             flag = self.reader.next()
             if flag == "-":
                 on = False
             elif flag == "i":
                 self.ignore_case = on
-            elif flag == "m":
+            elif flag == dot_all:
                 self.dot_all = on
             elif flag == ")" and start == 0:
                 return self.alternation()
@@ -229,7 +239,11 @@ class _Parser:
     # Quantifiers
 
     def quantified(self, node: Node, start: int) -> Node:
+        first = True
         while (found := self.quantifier()) is not None:
+            if self.reader.is_rust and not first:
+                self.reader.refuse("a quantifier of a quantifier", start)
+            first = False
             low, high, greedy, possessive = found
             if isinstance(node, Possessive):
                 node = node.exact()
@@ -253,8 +267,11 @@ class _Parser:
             bounds = self.interval()
             if bounds is None:
                 return None
-            # {n}? is an optional {n}, and {n,m}+ repeats the group (R4): the sign stays unread.
             low, high = bounds
+            if self.reader.is_rust:
+                lazy = self.reader.accept("?")
+                return low, high, not lazy, not lazy and self.reader.accept("+")
+            # {n}? is an optional {n}, and {n,m}+ repeats the group (R4): the sign stays unread.
             lazy = low != high and self.reader.accept("?")
             return low, high, not lazy, False
         if not head or head not in _QUANTIFIERS:
@@ -272,7 +289,7 @@ class _Parser:
         if found is None:
             return None
         first, comma, second = found
-        if not (first or second):
+        if not first and (not second or self.reader.is_rust):
             self.reader.position = start
             return None
         low = int(first or 0)

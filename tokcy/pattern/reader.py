@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
 from functools import lru_cache
 from typing import NoReturn
 
@@ -11,7 +12,20 @@ from tokcy.errors import PatternError
 
 from .charset import MAX_CODE_POINT, CharSet
 
-__all__ = ["Reader", "named_set"]
+__all__ = ["Dialect", "Reader", "named_set"]
+
+
+class Dialect(Enum):
+    """Whose syntax a pattern is written in, and what it means where they differ.
+
+    Their character classes are the same, but for ``\\w`` and what `_NOT_IN_RUST` names; so is
+    which single characters ``(?i:…)`` takes for each other (probed over all code points with
+    tiktoken 0.14, whose ``regex`` has the tables of Unicode 16, as Oniguruma here).
+    """
+
+    ONIGURUMA = "Oniguruma"
+    RUST = "fancy-regex"  # what tiktoken runs, over Rust's regex
+
 
 _CONTROL = {"t": 0x09, "n": 0x0A, "v": 0x0B, "f": 0x0C, "r": 0x0D, "a": 0x07, "e": 0x1B}
 _SHORTHAND = {"w": "word", "d": "digit", "s": "space", "h": "xdigit"}
@@ -28,13 +42,25 @@ _UNSUPPORTED = {
     "g": "a subexpression call",
     **dict.fromkeys("123456789", "a back-reference"),
 }
+_UNSUPPORTED_IN_RUST = {
+    "0": "an octal escape",
+    "<": "the word boundary \\<",
+    ">": "the word boundary \\>",
+}
+# Properties of Oniguruma that Rust's regex does not have, or not with the same characters; it has
+# no blocks either (In…), but these scripts and one category.
+_NOT_IN_RUST = frozenset(
+    ("graph", "newline", "posixpunct", "print", "surrogate", "unknown", "word", "xdigit", "zzzz")
+)
+_IN_RUST = ("inherited", "initialpunctuation", "inscriptionalpahlavi", "inscriptionalparthian")
 
 
 class Reader:
     """``position`` is the index of the character that :meth:`next` gives."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, dialect: Dialect = Dialect.ONIGURUMA) -> None:
         self.pattern = pattern
+        self.is_rust = dialect is Dialect.RUST
         self.position = 0
 
     def peek(self, count: int = 1) -> str:
@@ -83,12 +109,12 @@ class Reader:
         letter = self.next()
         if letter in _CONTROL:
             return _CONTROL[letter]
-        if letter == "b" and in_class:
+        if letter == "b" and in_class and not self.is_rust:
             return 0x08
         if letter.lower() in _SHORTHAND:
-            charset = named_set(_SHORTHAND[letter.lower()], in_class=in_class)
+            charset = self.shorthand(_SHORTHAND[letter.lower()], in_class=in_class)
             return ~charset if letter.isupper() else charset
-        if letter in "pP" and self.accept("{"):
+        if letter in "pP" and (self.is_rust or self.peek() == "{"):
             return self.property(start, negated=letter == "P", in_class=in_class)
         if letter == "x":
             return self.hexadecimal(start)
@@ -96,6 +122,8 @@ class Reader:
             if (digits := self.match(r"([0-9A-Fa-f]{4})")) is None:
                 self.refuse("\\u without four hex digits", start)
             return self.code_point(digits[0], start)
+        if self.is_rust and letter in _UNSUPPORTED_IN_RUST:
+            self.refuse(_UNSUPPORTED_IN_RUST[letter], start)
         if letter == "0":
             octal = self.match(r"([0-7]{0,2})")
             return int((octal[0] if octal else "") or "0", 8)
@@ -105,11 +133,21 @@ class Reader:
             self.refuse(f"the escape \\{letter}", start)
         return ord(letter)
 
+    def shorthand(self, name: str, *, in_class: bool) -> CharSet:
+        if self.is_rust and name == "word":
+            return CharSet.from_sorted_ranges(ucd.rust_set("word"))
+        return named_set(name, in_class=in_class)
+
     def property(self, start: int, *, negated: bool, in_class: bool) -> CharSet:
-        """The rest of ``\\p{…}`` or ``\\P{…}``."""
-        if self.accept("^"):
-            negated = not negated
-        name = self.until("}", "a property without its '}'")
+        """The rest of ``\\p{…}`` or ``\\P{…}``, or of Rust's ``\\pL``."""
+        if self.accept("{"):
+            if self.accept("^"):
+                negated = not negated
+            name = self.until("}", "a property without its '}'")
+        else:
+            name = self.next()
+        if self.is_rust and not _is_in_rust(name):
+            self.refuse(f"the property {name!r}", start)
         try:
             charset = named_set(name, in_class=in_class)
         except KeyError:
@@ -131,6 +169,11 @@ class Reader:
         if value > MAX_CODE_POINT or 0xD800 <= value <= 0xDFFF:
             self.refuse(f"U+{value:X}, which is no character,", start)
         return value
+
+
+def _is_in_rust(name: str) -> bool:
+    plain = re.sub("[ _-]", "", name).lower()
+    return plain not in _NOT_IN_RUST and (plain in _IN_RUST or not plain.startswith("in"))
 
 
 @lru_cache(maxsize=256)

@@ -9,12 +9,14 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from .automaton import DEAD, GAP, SPLIT_GAP, Dfa, build_dfa
+from .automaton import DEAD, GAP, MATCH, SPLIT_GAP, Dfa, build_dfa
 from .cascade import Cutter, FusedMachine, common_classes, make_cutter
 from .charset import MAX_CODE_POINT, CharSet
 from .classes import MAX_CLASSES, Classes
 from .parser import parse
-from .syntax import Cat, Chars, Empty, Node
+from .reader import Dialect
+from .spaces import fold_spaces
+from .syntax import Alt, Cat, Chars, Empty, Node, Repeat, nullable
 from .tokens import TokenMachine
 from .transducer import Machine, Transducer, build_transducer
 
@@ -23,9 +25,14 @@ __all__ = [
     "GPT2_PATTERN",
     "SplitTables",
     "charset_split",
+    "class_arrays",
     "compile_split",
+    "fixed_length_split",
     "fuse_splits",
     "literal_split",
+    "may_be_empty",
+    "single_characters",
+    "word_split",
 ]
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -74,26 +81,39 @@ class SplitTables:
         for array in tables:
             array.setflags(write=False)
 
+    @property
+    def cuts_nothing(self) -> bool:
+        """Whether every text stays in one piece, as the pattern matches nowhere."""
+        matches = np.isin(self.dfa.accept, (MATCH, SPLIT_GAP)).any()
+        return not matches and not (self.behavior == "Removed" and self.invert)
+
 
 def compile_split(
-    pattern: str, *, behavior: str, invert: bool, byte_level: bool = False
+    pattern: str,
+    *,
+    behavior: str,
+    invert: bool,
+    byte_level: bool = False,
+    folded: bool = False,
+    dialect: Dialect = Dialect.ONIGURUMA,
 ) -> SplitTables:
-    """Compile a Hugging Face ``Split`` with a Regex pattern (Oniguruma's Ruby syntax).
+    """Compile a Hugging Face ``Split`` with a Regex pattern.
 
     With ``byte_level`` the split comes after ByteLevel: it sees every byte as the character
-    that ByteLevel makes of it (rule R9). Raises PatternError for what cannot be done exactly,
-    and ValueError for an unknown behaviour.
+    that ByteLevel makes of it (rule R9). With ``folded`` it sees a text in which every "▁" is
+    written as a space (see ``spaces``). Raises PatternError for what cannot be done exactly, and
+    ValueError for an unknown behaviour.
     """
-    return _tables(pattern, parse(pattern), behavior, invert, byte_level)
+    return _tables(pattern, parse(pattern, dialect), behavior, invert, byte_level, folded)
 
 
 def literal_split(
-    text: str, *, behavior: str, invert: bool, byte_level: bool = False
+    text: str, *, behavior: str, invert: bool, byte_level: bool = False, folded: bool = False
 ) -> SplitTables:
     """Compile a ``Split`` with a String pattern. "" matches between all characters (rule P1)."""
     characters = tuple(Chars(CharSet.of(ord(c))) for c in text)
     node = Cat(characters) if characters else Empty()
-    return _tables(repr(text), node, behavior, invert, byte_level)
+    return _tables(repr(text), node, behavior, invert, byte_level, folded)
 
 
 def charset_split(
@@ -102,6 +122,7 @@ def charset_split(
     behavior: str,
     invert: bool = False,
     byte_level: bool = False,
+    folded: bool = False,
     name: str = "set",
 ) -> SplitTables:
     """Compile a split whose every match is one character of a set: Digits, Punctuation (P4).
@@ -109,10 +130,47 @@ def charset_split(
     ``ranges`` are inclusive code points, int32 [n, 2], sorted and disjoint.
     """
     node = Chars(CharSet.from_sorted_ranges(ranges))
-    return _tables(name, node, behavior, invert, byte_level)
+    return _tables(name, node, behavior, invert, byte_level, folded)
 
 
-def _tables(pattern: str, node: Node, behavior: str, invert: bool, byte_level: bool) -> SplitTables:
+def word_split(
+    words: npt.NDArray[np.int32],
+    spaces: npt.NDArray[np.int32],
+    *,
+    byte_level: bool = False,
+    folded: bool = False,
+) -> SplitTables:
+    """Compile Whitespace: runs of words' characters, runs of others, and no spaces (rule P4)."""
+    inside = CharSet.from_sorted_ranges(words)
+    others = ~(inside | CharSet.from_sorted_ranges(spaces))
+    node = Alt((Repeat(Chars(inside), 1, None), Repeat(Chars(others), 1, None)))
+    return _tables("words", node, "Removed", True, byte_level, folded)
+
+
+def fixed_length_split(
+    length: int, *, byte_level: bool = False, folded: bool = False
+) -> SplitTables:
+    """Compile FixedLength: pieces of so many characters, and what is left."""
+    node = Repeat(Chars(CharSet.everything()), 1, length)
+    return _tables(f"{length} characters", node, "Isolated", False, byte_level, folded)
+
+
+def may_be_empty(pattern: str) -> bool:
+    """Whether a pattern may match the empty text somewhere, be it at the end of a text alone."""
+    return nullable(parse(pattern))
+
+
+def single_characters(pattern: str) -> npt.NDArray[np.int32] | None:
+    """The characters that a pattern matches, if it only ever matches one; inclusive ranges."""
+    node = parse(pattern)
+    return node.charset.ranges() if isinstance(node, Chars) else None
+
+
+def _tables(
+    pattern: str, node: Node, behavior: str, invert: bool, byte_level: bool, folded: bool
+) -> SplitTables:
+    if folded:
+        node = fold_spaces(node)
     if behavior not in BEHAVIORS:
         raise ValueError(f"unknown split behavior {behavior!r}, expected one of {BEHAVIORS}")
     dfa = build_dfa(node, pattern)
@@ -122,7 +180,7 @@ def _tables(pattern: str, node: Node, behavior: str, invert: bool, byte_level: b
         behavior,
         invert,
         byte_level,
-        *_class_arrays(dfa.classes, byte_level),
+        *class_arrays(dfa.classes, byte_level),
         dfa=dfa,
         has_gaps=has_gaps,
         transducer=build_transducer(TokenMachine(dfa, has_gaps)) if _is_followable(dfa) else None,
@@ -133,7 +191,7 @@ def _is_followable(dfa: Dfa) -> bool:
     return len(dfa.next) <= MAX_FOLLOWED_STATES and not (dfa.accept == SPLIT_GAP).any()
 
 
-def _class_arrays(
+def class_arrays(
     classes: Classes, byte_level: bool
 ) -> tuple[int, npt.NDArray[np.uint8], npt.NDArray[np.uint16], npt.NDArray[np.uint8]]:
     """n_classes, byte_class, page_index and pages of SplitTables."""
@@ -194,7 +252,7 @@ def _fuse(group: list[SplitTables]) -> list[SplitTables]:
     transducer = build_transducer(machine)
     if transducer is None:
         return group
-    n_classes, byte_class, page_index, pages = _class_arrays(classes, last.byte_level)
+    n_classes, byte_class, page_index, pages = class_arrays(classes, last.byte_level)
     return [
         replace(
             last,

@@ -1,4 +1,4 @@
-"""Readers for normalizer, pre-tokenizer, post-processor and decoder sections.
+"""Readers for normalizer, pre-tokenizer and post-processor sections.
 
 What is certainly an error for Hugging Face is an error here.  Whatever this module does not know,
 or has seen in a form that serde may or may not accept, becomes :class:`Other`, so that the
@@ -14,27 +14,47 @@ from tokcy.errors import ModelFileError
 
 from .fields import Node, shown
 from .model import (
-    NFC,
     Behavior,
+    BertPreTokenizer,
     BertProcessing,
     ByteLevel,
-    DecoderStep,
+    CharDelimiterSplit,
     Digits,
+    FixedLength,
+    Lowercase,
+    Metaspace,
+    NormalForm,
     NormalizerStep,
     Other,
     PostProcessorStep,
+    Prepend,
+    PrependScheme,
     PreTokenizerStep,
     Punctuation,
+    Replace,
     RobertaProcessing,
     SpecialTokenPiece,
     Split,
+    Strip,
+    StripAccents,
     TemplateProcessing,
     TextPiece,
+    Whitespace,
+    WhitespaceSplit,
 )
 
-__all__ = ["read_decoder", "read_normalizer", "read_post_processor", "read_pre_tokenizer"]
+__all__ = [
+    "read_byte_level",
+    "read_metaspace",
+    "read_normalizer",
+    "read_post_processor",
+    "read_pre_tokenizer",
+    "read_replace",
+    "read_steps",
+]
 
 _BEHAVIORS: tuple[Behavior, ...] = get_args(Behavior)
+_PREPEND_SCHEMES: tuple[PrependScheme, ...] = get_args(PrependScheme)
 _MAX_NESTING = 32
 
 _Step = TypeVar("_Step")
@@ -44,21 +64,14 @@ def read_normalizer(node: Node) -> tuple[NormalizerStep, ...]:
     """The steps of ``normalizer``; ``()`` for null."""
     if node.value is None:
         return ()
-    return _read_steps(node, "normalizers", _NORMALIZERS)
+    return read_steps(node, "normalizers", _NORMALIZERS)
 
 
 def read_pre_tokenizer(node: Node) -> tuple[PreTokenizerStep, ...]:
     """The steps of ``pre_tokenizer``; ``()`` for null."""
     if node.value is None:
         return ()
-    return _read_steps(node, "pretokenizers", _PRE_TOKENIZERS)
-
-
-def read_decoder(node: Node) -> tuple[DecoderStep, ...] | None:
-    """The steps of ``decoder``; ``None`` for null."""
-    if node.value is None:
-        return None
-    return _read_steps(node, "decoders", _DECODERS)
+    return read_steps(node, "pretokenizers", _PRE_TOKENIZERS)
 
 
 def read_post_processor(node: Node) -> tuple[PostProcessorStep, ...]:
@@ -68,15 +81,21 @@ def read_post_processor(node: Node) -> tuple[PostProcessorStep, ...]:
     return _read_post_steps(node)
 
 
-def _read_steps(
+def read_steps(
     node: Node, list_name: str, readers: Mapping[str, Callable[[Node], _Step]], depth: int = 0
 ) -> tuple[_Step | Other, ...]:
+    """The steps of a section, those of a ``Sequence`` one after another.
+
+    Args:
+        list_name: the member of a ``Sequence`` that holds its steps.
+        readers: by ``type``.
+    """
     kind = _kind(node)
     if kind == "Sequence" and depth < _MAX_NESTING:
         return tuple(
             step
             for item in node.child(list_name).items()
-            for step in _read_steps(item, list_name, readers, depth + 1)
+            for step in read_steps(item, list_name, readers, depth + 1)
         )
     reader = readers.get(kind) if kind is not None else None
     return (Other(kind),) if reader is None else (reader(node),)
@@ -87,7 +106,7 @@ def _kind(node: Node) -> str | None:
     return kind if type(kind) is str else None
 
 
-def _read_byte_level(node: Node) -> ByteLevel:
+def read_byte_level(node: Node) -> ByteLevel:
     return ByteLevel(
         add_prefix_space=node.child("add_prefix_space").boolean(),
         trim_offsets=node.child("trim_offsets").boolean(),
@@ -95,19 +114,32 @@ def _read_byte_level(node: Node) -> ByteLevel:
     )
 
 
-def _read_split(node: Node) -> Split | Other:
-    pattern = node.child("pattern")
+def read_replace(node: Node) -> Replace:
+    pattern, is_regex = _read_pattern(node.child("pattern"))
+    return Replace(pattern, is_regex, node.child("content").string())
+
+
+def _read_strip(node: Node) -> Strip:
+    return Strip(node.child("strip_left").boolean(), node.child("strip_right").boolean())
+
+
+def _read_pattern(pattern: Node) -> tuple[str, bool]:
+    """A pattern, and whether it is a regular expression."""
     if type(pattern.value) is not dict or list(pattern.value) not in (["Regex"], ["String"]):
         raise pattern.error(
             f'must be {{"Regex": …}} or {{"String": …}}, not {shown(pattern.value)}'
         )
     (form,) = pattern.value
-    text = pattern.child(form).string()
+    return pattern.child(form).string(), form == "Regex"
+
+
+def _read_split(node: Node) -> Split | Other:
+    text, is_regex = _read_pattern(node.child("pattern"))
     behavior = _read_behavior(node)
     invert = node.child("invert").boolean()
     if behavior is None:
         return Other("Split")
-    return Split(text, form == "Regex", behavior, invert)
+    return Split(text, is_regex, behavior, invert)
 
 
 def _read_behavior(node: Node) -> Behavior | None:
@@ -132,14 +164,64 @@ def _read_punctuation(node: Node) -> Punctuation | Other:
     return Other("Punctuation") if behavior is None else Punctuation(behavior)
 
 
-_NORMALIZERS: Mapping[str, Callable[[Node], NormalizerStep]] = {"NFC": lambda node: NFC()}
+def read_metaspace(node: Node) -> Metaspace | Other:
+    replacement = node.child("replacement").character()
+    scheme: PrependScheme = "always"
+    if "prepend_scheme" in node.value:
+        field = node.child("prepend_scheme")
+        if type(field.value) is dict:  # serde's other spelling of a variant
+            return Other("Metaspace")
+        if field.value not in _PREPEND_SCHEMES:
+            raise field.error(
+                f"must be one of {', '.join(_PREPEND_SCHEMES)}, not {shown(field.value)}"
+            )
+        scheme = field.value
+    if _optional_boolean(node, "add_prefix_space") is False and scheme != "never":
+        raise node.child("add_prefix_space").error(f"does not match prepend_scheme {scheme!r}")
+    if node.value.get("str_rep") is not None:
+        node.child("str_rep").string()
+    return Metaspace(replacement, scheme, _optional_boolean(node, "split") is not False)
+
+
+def _optional_boolean(node: Node, name: str) -> bool | None:
+    return None if node.value.get(name) is None else node.child(name).boolean()
+
+
+def _read_char_delimiter(node: Node) -> CharDelimiterSplit | Other:
+    delimiter = node.value.get("delimiter")
+    if type(delimiter) is not str or len(delimiter) != 1:
+        return Other("CharDelimiterSplit")
+    return CharDelimiterSplit(delimiter)
+
+
+def _read_fixed_length(node: Node) -> FixedLength | Other:
+    length = node.value.get("length", 5)
+    return FixedLength(length) if type(length) is int and length > 0 else Other("FixedLength")
+
+
+_NORMALIZERS: Mapping[str, Callable[[Node], NormalizerStep]] = {
+    "NFC": lambda node: NormalForm("NFC"),
+    "NFD": lambda node: NormalForm("NFD"),
+    "NFKC": lambda node: NormalForm("NFKC"),
+    "NFKD": lambda node: NormalForm("NFKD"),
+    "Lowercase": lambda node: Lowercase(),
+    "Prepend": lambda node: Prepend(node.child("prepend").string()),
+    "Replace": read_replace,
+    "Strip": _read_strip,
+    "StripAccents": lambda node: StripAccents(),
+}
 _PRE_TOKENIZERS: Mapping[str, Callable[[Node], PreTokenizerStep]] = {
-    "ByteLevel": _read_byte_level,
+    "BertPreTokenizer": lambda node: BertPreTokenizer(),
+    "ByteLevel": read_byte_level,
+    "CharDelimiterSplit": _read_char_delimiter,
     "Digits": _read_digits,
+    "FixedLength": _read_fixed_length,
+    "Metaspace": read_metaspace,
     "Punctuation": _read_punctuation,
     "Split": _read_split,
+    "Whitespace": lambda node: Whitespace(),
+    "WhitespaceSplit": lambda node: WhitespaceSplit(),
 }
-_DECODERS: Mapping[str, Callable[[Node], DecoderStep]] = {"ByteLevel": _read_byte_level}
 
 
 def _read_post_steps(node: Node, depth: int = 0) -> tuple[PostProcessorStep, ...]:
@@ -246,6 +328,6 @@ def _read_template_pieces(
 _POST_PROCESSORS: Mapping[str, Callable[[Node], PostProcessorStep]] = {
     "RobertaProcessing": _read_roberta,
     "BertProcessing": _read_bert,
-    "ByteLevel": _read_byte_level,
+    "ByteLevel": read_byte_level,
     "TemplateProcessing": _read_template,
 }

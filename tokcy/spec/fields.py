@@ -86,3 +86,14 @@ class Node:
         if type(self.value) is not int or not 0 <= self.value <= U32_MAX:
             raise self.type_error("an integer from 0 to 4294967295")
         return self.value
+
+    def usize(self) -> int:
+        if type(self.value) is not int or not 0 <= self.value < 2**64:
+            raise self.type_error("an integer from 0 to 18446744073709551615")
+        return self.value
+
+    def character(self) -> str:
+        text = self.string()
+        if len(text) != 1:
+            raise self.type_error("one character")
+        return text

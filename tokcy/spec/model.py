@@ -7,40 +7,64 @@ in which they run.  A step that only the Hugging Face object understands is an :
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
 
 __all__ = [
-    "NFC",
     "AddedToken",
     "Behavior",
+    "BertPreTokenizer",
     "BertProcessing",
+    "BpeDecoder",
     "BpeModel",
+    "ByteFallback",
     "ByteLevel",
+    "CharDelimiterSplit",
     "DecoderStep",
     "Digits",
+    "Direction",
+    "FixedLength",
+    "Form",
+    "Fuse",
+    "Lowercase",
+    "Metaspace",
+    "NormalForm",
     "NormalizerStep",
     "Other",
+    "Padding",
     "PostProcessorStep",
     "PreTokenizerStep",
+    "Prepend",
+    "PrependScheme",
     "Punctuation",
+    "Replace",
     "RobertaProcessing",
     "SpecialTokenPiece",
     "Split",
+    "Strategy",
+    "Strip",
+    "StripAccents",
+    "StripDecoder",
     "TemplateProcessing",
     "TextPiece",
     "TokenizerSpec",
+    "Truncation",
+    "Whitespace",
+    "WhitespaceSplit",
 ]
 
 Behavior: TypeAlias = Literal[
     "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"
 ]
+Direction: TypeAlias = Literal["Left", "Right"]
+Strategy: TypeAlias = Literal["LongestFirst", "OnlyFirst", "OnlySecond"]
+Form: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
+PrependScheme: TypeAlias = Literal["always", "first", "never"]
 
 
-@dataclass(frozen=True, slots=True)
-class AddedToken:
+class AddedToken(NamedTuple):
     """A token that is recognised in the text before the model sees it.
 
     Attributes:
@@ -52,7 +76,7 @@ class AddedToken:
         rstrip: the match takes the whitespace after it.
         normalized: match in normalized text instead of the raw text.
         special: a control token, left out by ``decode(..., skip_special_tokens=True)``.
-    """
+    """  # not a dataclass, as a file may have 100,000 of them
 
     content: str
     id: int
@@ -99,8 +123,44 @@ class BpeModel:
 
 
 @dataclass(frozen=True, slots=True)
-class NFC:
-    """Normalizer: Unicode canonical composition, with Unicode 9.0 tables (rule N1)."""
+class NormalForm:
+    """Normalizer: one of Unicode's normalization forms, with Unicode 9.0 tables (rule N1)."""
+
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
+class Lowercase:
+    """Normalizer: the lower case of each character by itself (rule N2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripAccents:
+    """Normalizer: remove combining marks (rule N3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Normalizer: remove whitespace at the beginning, at the end or at both (rule N3)."""
+
+    left: bool
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepend:
+    """Normalizer: put ``content`` before a text that is not empty (rule N3)."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Normalizer and decoder: put ``content`` wherever ``pattern`` stands (rules N3, D5)."""
+
+    pattern: str
+    is_regex: bool
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +194,47 @@ class Punctuation:
     """Pre-tokenizer: cut at punctuation characters (rule P4)."""
 
     behavior: Behavior
+
+
+@dataclass(frozen=True, slots=True)
+class Metaspace:
+    """Pre-tokenizer: put ``replacement`` for each space, before the text too, and cut there (P3).
+
+    Decoder: put a space for ``replacement``, and nothing in the first token (rule D5).
+    """
+
+    replacement: str
+    prepend_scheme: PrependScheme
+    split: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Whitespace:
+    """Pre-tokenizer: words and runs of other characters, without the spaces between (rule P4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhitespaceSplit:
+    """Pre-tokenizer: what stands between spaces (rule P4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BertPreTokenizer:
+    """Pre-tokenizer: what stands between spaces, with punctuation cut out of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CharDelimiterSplit:
+    """Pre-tokenizer: what stands between two of the character ``delimiter``."""
+
+    delimiter: str
+
+
+@dataclass(frozen=True, slots=True)
+class FixedLength:
+    """Pre-tokenizer: pieces of ``length`` characters; what is left over is one too."""
+
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +277,89 @@ class BertProcessing:
     cls_id: int
 
 
-NormalizerStep: TypeAlias = NFC | Other
-PreTokenizerStep: TypeAlias = ByteLevel | Split | Digits | Punctuation | Other
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """Texts of too many ids are cut (rule O5).
+
+    Attributes:
+        max_length: ids that remain, the post-processor's among them.
+        strategy: which text of a pair is cut.
+        stride: ids that consecutive parts of a text share; it must be less than what remains of
+            the text.
+        direction: where ids are taken away.
+    """
+
+    max_length: int
+    strategy: Strategy = "LongestFirst"
+    stride: int = 0
+    direction: Direction = "Right"
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """Texts are filled up to one length (rule O6).
+
+    Attributes:
+        length: ids of each text, or ``None`` for as many as the longest of a batch has.
+        multiple: that length is rounded up to a multiple of it.
+        pad_id: the id to fill with.
+        direction: where the filling goes.
+    """
+
+    length: int | None
+    multiple: int
+    pad_id: int
+    direction: Direction = "Right"
+
+
+@dataclass(frozen=True, slots=True)
+class ByteFallback:
+    """Decoder: make text of tokens that stand for single bytes, such as ``<0x0A>`` (rule D4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse:
+    """Decoder: join what there is so far to one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripDecoder:
+    """Decoder: take ``content`` away at the ends, so many times at most (rule D5)."""
+
+    content: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class BpeDecoder:
+    """Decoder: put a space for ``suffix``, and nothing in the last token (rule D5)."""
+
+    suffix: str
+
+
+NormalizerStep: TypeAlias = (
+    NormalForm | Lowercase | StripAccents | Strip | Prepend | Replace | Other
+)
+PreTokenizerStep: TypeAlias = (
+    ByteLevel
+    | Split
+    | Digits
+    | Punctuation
+    | Metaspace
+    | Whitespace
+    | WhitespaceSplit
+    | BertPreTokenizer
+    | CharDelimiterSplit
+    | FixedLength
+    | Other
+)
 PostProcessorStep: TypeAlias = (
     ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Other
 )
-DecoderStep: TypeAlias = ByteLevel | Other
+DecoderStep: TypeAlias = (
+    ByteLevel | Replace | Metaspace | ByteFallback | Fuse | StripDecoder | BpeDecoder | Other
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +370,17 @@ class TokenizerSpec:
         source: the file's name, for messages.
         decoder: the steps, or ``None`` if the file has no decoder (tokens are then joined by
             spaces, which is not what an empty Sequence does).
-        truncates, pads: whether the file sets truncation or padding.
+        pad_token: the token that the file's padding names, if it sets any.
+        truncation, padding: ``None`` if the file sets none.
     """
 
     source: str
     model: BpeModel | Other
     added_tokens: tuple[AddedToken, ...] = ()
+    pad_token: str | None = None
     normalizer: tuple[NormalizerStep, ...] = ()
     pre_tokenizer: tuple[PreTokenizerStep, ...] = ()
     post_processor: tuple[PostProcessorStep, ...] = ()
     decoder: tuple[DecoderStep, ...] | None = None
-    truncates: bool = False
-    pads: bool = False
+    truncation: Truncation | Other | None = None
+    padding: Padding | Other | None = None

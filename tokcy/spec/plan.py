@@ -6,39 +6,33 @@ Anything else is :class:`Unsupported`, with the reason, and goes to the Hugging 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tokcy import unicode as ucd
-from tokcy._nfc import nfc as to_nfc
 from tokcy._vocab import Vocabulary
-from tokcy.errors import ModelFileError, PatternError
-from tokcy.pattern import (
-    GPT2_PATTERN,
-    SplitTables,
-    charset_split,
-    compile_split,
-    literal_split,
-)
+from tokcy.errors import ModelFileError
 
 from .model import (
-    NFC,
     AddedToken,
     BertProcessing,
     BpeModel,
     ByteLevel,
     DecoderStep,
-    Digits,
+    NormalForm,
     NormalizerStep,
     Other,
+    Padding,
     PostProcessorStep,
-    PreTokenizerStep,
-    Punctuation,
     RobertaProcessing,
-    Split,
     TemplateProcessing,
     TextPiece,
     TokenizerSpec,
+    Truncation,
 )
+from .normalizing import normalizer_of
+from .plan_decode import DecoderPlan, UnplannableDecoderError, plan_decoder
+from .plan_model import UnplannableModelError, plan_borders, plan_vocabulary
+from .plan_text import TextPlan, UnplannableTextError, plan_text
 
 __all__ = ["NativePlan", "PostProcessor", "Unsupported", "plan_native"]
 
@@ -75,25 +69,29 @@ class PostProcessor:
 
 @dataclass(frozen=True, slots=True)
 class NativePlan:
-    """A byte-level BPE pipeline, ready for the engine.
+    """A BPE pipeline, ready for the engine.
 
     Attributes:
-        vocabulary: entries and merges; ids are dense and distinct.
+        vocabulary: entries and merges in the model's alphabet; ids are dense and distinct.
         ignore_merges: a piece that is a token gets its id without merging (rule M7).
         added_tokens: with the ids in force, contents distinct and not empty.
-        nfc: whether text is normalized to NFC.
-        add_prefix_space: every span of text gets a leading space unless it has one (rule P2).
-        splits: the stages of the pre-tokenizer, in order.
+        token_forms: (id, text) of the added tokens that are shown in normalized form (rule D2),
+            where that is not their content.
+        text: the way of a text up to the model.
         post_processor: what is done to a single text's ids and offsets.
+        decoder: how ids become text.
+        truncation, padding: what is done to their number.
     """
 
     vocabulary: Vocabulary
     ignore_merges: bool
     added_tokens: tuple[AddedToken, ...]
-    nfc: bool
-    add_prefix_space: bool
-    splits: tuple[SplitTables, ...]
+    token_forms: tuple[tuple[int, str], ...]
+    text: TextPlan
     post_processor: PostProcessor
+    decoder: DecoderPlan
+    truncation: Truncation | None = None
+    padding: Padding | None = None
 
 
 class _Unplannable(Exception):
@@ -119,26 +117,33 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
     model = spec.model
     if isinstance(model, Other):
         raise _other("model", model)
-    nfc = _plan_normalizer(spec.normalizer)
-    byte_level = _find_byte_level(spec.pre_tokenizer)
-    _check_model(model)
+    text = _plan_text(spec)
+    vocabulary = _plan_vocabulary(model, text)
     post_processor = _plan_post_processor(spec.post_processor)
-    _check_decoder(spec.decoder)
-    if spec.truncates or spec.pads:
-        what = "truncation" if spec.truncates else "padding"
-        raise _Unplannable(f"{what} in the file is not supported natively")
-    splits = _plan_splits(spec.pre_tokenizer)
-    added_tokens = _plan_added_tokens(spec.added_tokens, model.vocabulary, nfc)
+    if post_processor.trim_offsets and not text.byte_level:
+        raise _Unplannable("trimming offsets without ByteLevel is not supported natively")
+    decoder = _plan_decoder(spec.decoder)
+    if isinstance(spec.truncation, Other):
+        raise _other("truncation", spec.truncation)
+    if isinstance(spec.padding, Other):
+        raise _other("padding", spec.padding)
+    splits = plan_borders(text.splits, vocabulary, model.ignore_merges)
+    added_tokens = _plan_added_tokens(spec.added_tokens, vocabulary)
+    token_forms = _plan_token_forms(added_tokens, spec.normalizer)
+    if post_processor.trim_offsets:
+        _check_trimming(added_tokens, dict(token_forms), spec.normalizer)
     if model.problem is not None:
         raise model.problem
     return NativePlan(
-        vocabulary=model.vocabulary,
+        vocabulary=vocabulary,
         ignore_merges=model.ignore_merges,
         added_tokens=added_tokens,
-        nfc=nfc,
-        add_prefix_space=byte_level.add_prefix_space,
-        splits=splits,
+        token_forms=token_forms,
+        text=replace(text, splits=splits),
         post_processor=post_processor,
+        decoder=decoder,
+        truncation=spec.truncation,
+        padding=spec.padding,
     )
 
 
@@ -147,110 +152,105 @@ def _other(section: str, step: Other) -> _Unplannable:
     return _Unplannable(f"{named} is not supported natively", step.problem)
 
 
-def _check_decoder(decoder: tuple[DecoderStep, ...] | None) -> None:
+def _plan_decoder(decoder: tuple[DecoderStep, ...] | None) -> DecoderPlan:
     for step in decoder or ():
         if isinstance(step, Other):
             raise _other("decoder", step)
-    if decoder is None or len(decoder) != 1:
-        found = "none" if decoder is None else f"{len(decoder)} decoders"
-        raise _Unplannable(f"the decoder must be ByteLevel, and the file has {found}")
+    try:
+        return plan_decoder(decoder)
+    except UnplannableDecoderError as refusal:
+        raise _Unplannable(f"decoder {refusal} is not supported natively") from refusal
 
 
-def _plan_normalizer(normalizer: tuple[NormalizerStep, ...]) -> bool:
-    for step in normalizer:
-        if isinstance(step, Other):
-            raise _other("normalizer", step)
-    if len(normalizer) > 1:
-        raise _Unplannable("more than one NFC normalizer is not supported natively")
-    return normalizer == (NFC(),)
+def _plan_text(spec: TokenizerSpec) -> TextPlan:
+    for section, steps in (
+        ("normalizer", spec.normalizer),
+        ("pre-tokenizer", spec.pre_tokenizer),
+    ):
+        for step in steps:
+            if isinstance(step, Other):
+                raise _other(section, step)
+    try:
+        return plan_text(spec.normalizer, spec.pre_tokenizer, spec.added_tokens)
+    except UnplannableTextError as refusal:
+        raise _Unplannable(str(refusal)) from refusal
 
 
-def _find_byte_level(steps: tuple[PreTokenizerStep, ...]) -> ByteLevel:
-    for step in steps:
-        if isinstance(step, Other):
-            raise _other("pre-tokenizer", step)
-    found = [step for step in steps if isinstance(step, ByteLevel)]
-    if len(found) != 1:
-        count = "more than one" if found else "no"
-        raise _Unplannable(f"{count} ByteLevel pre-tokenizer is not supported natively")
-    if found[0].add_prefix_space and steps[0] is not found[0]:
-        raise _Unplannable("add_prefix_space after another pre-tokenizer is not supported natively")
-    return found[0]
-
-
-def _check_model(model: BpeModel) -> None:
-    if model.dropout:
-        raise _Unplannable("dropout is not supported natively")
-    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
-        if getattr(model, name):
-            raise _Unplannable(f"{name} is not supported natively")
-    vocabulary = model.vocabulary
-    if (model.byte_fallback or model.unk_token is not None) and not vocabulary.has_all_bytes():
-        cause = "byte_fallback" if model.byte_fallback else "unk_token"
-        raise _Unplannable(f"{cause} with an incomplete byte alphabet is not supported natively")
-    if not vocabulary.ids_are_dense:
-        raise _Unplannable(
-            f"token id {vocabulary.max_id} in a vocabulary of {vocabulary.n_entries} is not "
-            "supported natively"
-        )
+def _plan_vocabulary(model: BpeModel, text: TextPlan) -> Vocabulary:
+    try:
+        return plan_vocabulary(model, byte_level=text.byte_level, folded=text.folded)
+    except UnplannableModelError as refusal:
+        raise _Unplannable(str(refusal)) from refusal
 
 
 def _plan_added_tokens(
-    declared: tuple[AddedToken, ...], vocabulary: Vocabulary, nfc: bool
+    declared: tuple[AddedToken, ...], vocabulary: Vocabulary
 ) -> tuple[AddedToken, ...]:
     """The added tokens with the ids that Hugging Face gives them (rules A1, A2)."""
-    if not vocabulary.ids_are_distinct:
-        raise _Unplannable("two vocabulary entries with one id are not supported natively")
     added: dict[str, AddedToken] = {}
     next_id = vocabulary.n_entries
     for token in declared:
         content = token.content
         if not content:
             continue
-        if content in added:
-            raise _Unplannable(f"added token {content!r} is listed twice")
-        if nfc and token.normalized and to_nfc(content) != content:
-            raise _Unplannable(f"NFC changes the added token {content!r}")
-        token_id = vocabulary.token_to_id(content)
+        before = added.get(content)
+        token_id = before.id if before else vocabulary.token_to_id(content)
         if token_id is None:
             token_id, next_id = next_id, next_id + 1
-            if vocabulary.has_id(token_id):
-                raise _Unplannable(f"added token {content!r} gets the id of another token")
-        added[content] = replace(token, id=token_id)
+        # Of equal tokens the last counts, but Hugging Face keeps traces of these two flags.
+        if before and (before.special > token.special or before.normalized > token.normalized):
+            raise _Unplannable(f"added token {content!r} is listed again with fewer flags")
+        added[content] = token if token.id == token_id else token._replace(id=token_id)
+    if len({token.id for token in added.values()}) < len(added):
+        raise _Unplannable("two added tokens with one id are not supported natively")
     return tuple(added.values())
 
 
-def _plan_splits(steps: tuple[PreTokenizerStep, ...]) -> tuple[SplitTables, ...]:
-    """The split stages; those after ByteLevel see byte-level characters (rule R9)."""
-    splits: list[SplitTables] = []
-    byte_level = False
-    for step in steps:
-        try:
-            if not isinstance(step, ByteLevel) or step.use_regex:
-                splits.append(_compile(step, byte_level))
-        except PatternError as error:
-            raise _Unplannable(str(error)) from error
-        byte_level = byte_level or isinstance(step, ByteLevel)
-    return tuple(splits)
+def _plan_token_forms(
+    added_tokens: tuple[AddedToken, ...], normalizer: tuple[NormalizerStep, ...]
+) -> tuple[tuple[int, str], ...]:
+    """The normalized forms of tokens that have another content."""
+    compiled = normalizer_of(normalizer)
+    forms: set[str] = set()
+    changed: list[tuple[int, str]] = []
+    for token in added_tokens:
+        if not token.normalized:
+            continue
+        form = compiled.normalize(token.content)
+        if not form:
+            raise _Unplannable(
+                f"the normalizer leaves nothing of the added token {token.content!r}"
+            )
+        if form in forms:
+            raise _Unplannable(f"the normalizer makes two added tokens {form!r}")
+        forms.add(form)
+        if form != token.content:
+            changed.append((token.id, form))
+    return tuple(changed)
 
 
-def _compile(step: PreTokenizerStep, byte_level: bool) -> SplitTables:
-    if isinstance(step, ByteLevel):
-        return compile_split(GPT2_PATTERN, behavior="Isolated", invert=False)
-    if isinstance(step, Split):
-        compiler = compile_split if step.is_regex else literal_split
-        return compiler(
-            step.pattern, behavior=step.behavior, invert=step.invert, byte_level=byte_level
-        )
-    if isinstance(step, Digits):
-        ranges = ucd.rust_set("numeric")
-        behavior = "Isolated" if step.individual else "Contiguous"
-    elif isinstance(step, Punctuation):
-        ranges = ucd.rust_set("punctuation")
-        behavior = step.behavior
-    else:
-        raise AssertionError(step)
-    return charset_split(ranges, behavior=behavior, invert=False, byte_level=byte_level)
+def _check_trimming(
+    added_tokens: tuple[AddedToken, ...],
+    token_forms: Mapping[int, str],
+    normalizer: tuple[NormalizerStep, ...],
+) -> None:
+    """Refuse tokens whose spaces the raw text does not show.
+
+    Trimming goes by the text that was matched. With lstrip or rstrip that is not known, but NFC
+    keeps each space, and makes none but of the letter that stands for a space in ByteLevel.
+    """
+    for token in added_tokens:
+        form = token_forms.get(token.id, token.content)
+        if (
+            token.normalized
+            and (token.lstrip or token.rstrip)
+            and normalizer
+            and (normalizer != (NormalForm("NFC"),) or "Ġ" in form)
+        ):
+            raise _Unplannable(
+                f"trimming the offsets of the added token {token.content!r}, which is normalized "
+                "and takes spaces, is not supported natively"
+            )
 
 
 def _plan_post_processor(steps: tuple[PostProcessorStep, ...]) -> PostProcessor:

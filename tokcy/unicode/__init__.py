@@ -21,8 +21,11 @@ from numpy.typing import NDArray
 
 __all__ = [
     "CanonicalTables",
+    "Int32Array",
     "canonical_tables",
     "case_variants",
+    "compatibility_decompositions",
+    "lowercase",
     "multi_char_folds",
     "onig_set",
     "rust_set",
@@ -72,8 +75,9 @@ def rust_set(name: str) -> Int32Array:
 
     Args:
         name: ``"whitespace"`` (Rust's ``\s``), ``"numeric"`` (the Digits pre-tokenizer),
-            ``"punctuation"`` (the Punctuation pre-tokenizer) or ``"word"`` (Rust's ``\w``, which
-            ``single_word`` tokens look for at their sides).
+            ``"punctuation"`` (the Punctuation pre-tokenizer), ``"word"`` (Rust's ``\w``, which
+            ``single_word`` tokens look for at their sides) or ``"mark"`` (what StripAccents
+            removes).
 
     Raises:
         KeyError: any other name.
@@ -100,6 +104,16 @@ def multi_char_folds() -> dict[int, tuple[int, ...]]:
 def canonical_tables() -> CanonicalTables:
     """The tables of canonical decomposition, ordering and composition."""
     return _FILE.canonical
+
+
+def compatibility_decompositions() -> dict[int, tuple[int, ...]]:
+    """Character → its full compatibility decomposition, where that is not the canonical one."""
+    return _FILE.mapping("compatibility_decompositions")
+
+
+def lowercase() -> dict[int, tuple[int, ...]]:
+    """Character → what Lowercase makes of it, where that is not itself."""
+    return _FILE.mapping("lowercase")
 
 
 _IGNORED = str.maketrans("", "", " -_")
@@ -144,15 +158,19 @@ class _Tables:
     def case_variants(self) -> dict[int, tuple[int, ...]]:
         return {c: tuple(row) for row in self.rows("case_classes") for c in row}
 
+    def mapping(self, name: str) -> dict[int, tuple[int, ...]]:
+        """Rows of a character and what it becomes."""
+        return {row[0]: tuple(row[1:]) for row in self.rows(name)}
+
     @cached_property
     def multi_char_folds(self) -> dict[int, tuple[int, ...]]:
-        return {row[0]: tuple(row[1:]) for row in self.rows("case_folds")}
+        return self.mapping("case_folds")
 
     @cached_property
     def canonical(self) -> CanonicalTables:
         return CanonicalTables(
             self.array("combining_classes"),
-            {row[0]: tuple(row[1:]) for row in self.rows("decompositions")},
+            self.mapping("decompositions"),
             self.array("compositions"),
         )
 

@@ -1,4 +1,4 @@
-"""NFC is that of ``tokenizers``, which is Unicode 9's (rule N1)."""
+"""Normalization forms are those of ``tokenizers``, which are Unicode 9's (rule N1)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 from tokenizers import normalizers
 
 from tokcy import unicode as ucd
-from tokcy._nfc import is_settled, nfc, nfc_ranges
+from tokcy._forms import FORMS
+from tokcy._normalize import Normalizer
 
-ORACLE = normalizers.NFC()
+ORACLES = {form: getattr(normalizers, form)() for form in FORMS}
+NORMALIZERS = {form: Normalizer([("form", form)]) for form in FORMS}
+NFC = NORMALIZERS["NFC"]
+forms = pytest.mark.parametrize("form", FORMS)
 SCALARS = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
 
 
@@ -24,8 +28,8 @@ def _interesting() -> list[str]:
     """Characters that move, decompose or combine, without most of Hangul."""
     tables = ucd.canonical_tables()
     codes = {*tables.combining_classes[:, 0].tolist(), *tables.compositions.ravel().tolist()}
-    jamo = range(0x10FE, 0x1204)
-    return [chr(c) for c in sorted({*codes, *tables.decompositions, *jamo, 0xABFF, 0xAC00, 0xAC01})]
+    codes.update(tables.decompositions, ucd.compatibility_decompositions())
+    return [chr(c) for c in sorted({*codes, *range(0x10FE, 0x1204), 0xABFF, 0xAC00, 0xAC01})]
 
 
 INTERESTING = _interesting()
@@ -33,6 +37,9 @@ INTERESTING = _interesting()
 CROWDED = [*"aeA", *map(chr, (0x301, 0x302, 0x323, 0x334, 0x31B, 0x344, 0x345, 0xE9, 0x1EB9))]
 CROWDED += [*map(chr, (0x1EC7, 0x212B, 0xF71, 0xF72, 0xF73, 0x9C7, 0x9BE, 0xCC6, 0xCC2, 0xCD5))]
 CROWDED += [*map(chr, (0x1100, 0x1161, 0x11A7, 0x11A8, 0xAC00, 0xAC01, 0x928, 0x93C))]
+CROWDED += [
+    *map(chr, (0x17F, 0x1E9B, 0xFB01, 0xFF76, 0xFF9E, 0x314F, 0x3131, 0xFDFA, 0xA8, 0xFC5E))
+]
 
 texts = st.one_of(
     st.text(max_size=20),
@@ -42,56 +49,64 @@ texts = st.one_of(
 )
 
 
-def check(text: str) -> None:
-    expected = ORACLE.normalize_str(text)
-    assert nfc(text) == expected
-    if is_settled(text):
+def check(form: str, text: str) -> None:
+    expected = ORACLES[form].normalize_str(text)
+    assert NORMALIZERS[form].normalize(text) == expected
+    if NORMALIZERS[form].is_settled(text):
         assert text == expected
 
 
-@given(texts)
-def test_equals_the_oracle(text: str) -> None:
-    check(text)
+@given(texts, st.sampled_from(FORMS))
+def test_equals_the_oracle(text: str, form: str) -> None:
+    check(form, text)
 
 
 @pytest.mark.sweep
 def test_equals_the_oracle_on_many_mixtures() -> None:
     random.seed(9)
-    for _ in range(300_000):
+    for _ in range(400_000):
         letters = random.choice((INTERESTING, CROWDED))
-        check("".join(random.choices(letters, k=random.randrange(1, 10))))
+        check(random.choice(FORMS), "".join(random.choices(letters, k=random.randrange(1, 10))))
 
 
-@pytest.mark.parametrize("other", ["", "a", "é", "e\u0301", "\u0327", "\uac00", "\u1100", "\u0cc6"])
-def test_every_character_beside_another(other: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "other"),
+    [
+        *(("NFC", other) for other in ("", "a", "é", "e\u0301", "\u0327", "\uac00", "\u0cc6")),
+        ("NFD", "\u0327"),
+        ("NFKC", "\u1100"),
+        ("NFKD", "é"),
+    ],
+)
+def test_every_character_beside_another(form: str, other: str) -> None:
     for text in ("\n".join(other + c for c in SCALARS), "\n".join(c + other for c in SCALARS)):
-        assert nfc(text) == ORACLE.normalize_str(text)
+        assert NORMALIZERS[form].normalize(text) == ORACLES[form].normalize_str(text)
 
 
-def test_every_character_in_a_row() -> None:
-    assert nfc(SCALARS) == ORACLE.normalize_str(SCALARS)
-    backwards = SCALARS[::-1]
-    assert nfc(backwards) == ORACLE.normalize_str(backwards)
+@forms
+def test_every_character_in_a_row(form: str) -> None:
+    for text in (SCALARS, SCALARS[::-1]):
+        assert NORMALIZERS[form].normalize(text) == ORACLES[form].normalize_str(text)
 
 
 @pytest.mark.parametrize(
     "text", ["", "\0", "plain", "naïve café", "नमस्ते", "สวัสดี", "한국어", "tiếng Việt"]
 )
 def test_text_in_the_form_is_left_alone(text: str) -> None:
-    assert is_settled(text)
-    assert nfc(text) == text
+    assert NFC.is_settled(text)
+    assert NFC.normalize(text) == text
 
 
 def test_ranges_follow_the_cursor_of_the_reference() -> None:
     # The composed character has the range of its first source alone.
-    assert nfc_ranges("ae\u0301b") == (
+    assert NFC.ranges("ae\u0301b") == (
         "aéb".encode(),
         [(0, 1), (1, 2), (1, 2), (4, 5)],
     )
     # Marks change places, ranges do not.
-    assert nfc_ranges("x\u0301\u0323")[1] == [(0, 1), (1, 3), (1, 3), (3, 5), (3, 5)]
+    assert NFC.ranges("x\u0301\u0323")[1] == [(0, 1), (1, 3), (1, 3), (3, 5), (3, 5)]
     # What a decomposition adds has the range of its head.
-    assert nfc_ranges("\u0344")[1] == [(0, 2)] * 4
+    assert NFC.ranges("\u0344")[1] == [(0, 2)] * 4
 
 
 def test_long_runs_of_marks_take_linear_time() -> None:
@@ -99,7 +114,8 @@ def test_long_runs_of_marks_take_linear_time() -> None:
         marks = "a" + "\u0301\u0323\u0334\u0345" * n
         begin = time.perf_counter()
         assert (
-            nfc(marks) == "\u1ea1" + "\u0334" * n + "\u0323" * (n - 1) + "\u0301" * n + "\u0345" * n
+            NFC.normalize(marks)
+            == "\u1ea1" + "\u0334" * n + "\u0323" * (n - 1) + "\u0301" * n + "\u0345" * n
         )
         return time.perf_counter() - begin
 
@@ -113,13 +129,14 @@ def test_divergence_from_later_unicode(vectors: Callable[[str], Path]) -> None:
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
     assert len(rows) == 307
     for row in rows:
-        assert nfc(row["text"]) == row["hf_nfc"]
+        assert NFC.normalize(row["text"]) == row["hf_nfc"]
 
 
 @pytest.mark.parametrize("name", ["hi", "th", "ar", "ko", "mixed_all_languages"])
 def test_corpora(corpus: Callable[..., str], name: str) -> None:
     text = corpus(name)
-    assert nfc(text) == ORACLE.normalize_str(text)
-    # The quick check doubts no line that is in the form.
+    for form in FORMS:
+        assert NORMALIZERS[form].normalize(text) == ORACLES[form].normalize_str(text)
+    # The quick check doubts no line that is in form C.
     for line in text.split("\n"):
-        assert is_settled(line) == (ORACLE.normalize_str(line) == line)
+        assert NFC.is_settled(line) == (ORACLES["NFC"].normalize_str(line) == line)

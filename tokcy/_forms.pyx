@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False
-"""Unicode normalization form C, as Hugging Face has it: that of Unicode 9 (rule N1).
+"""Unicode's normalization forms, as Hugging Face has them: those of Unicode 9 (rule N1).
 
-Nearly all text is in the form already, and ``nfc_settled`` finds that out at the speed of reading
-it: characters that neither move nor combine are skipped, most of them by their first two bytes.
+Nearly all text is in form C already, and ``form_settled`` finds that out at the speed of reading
+it: characters that neither move nor change are skipped, most of them by their first two bytes.
 What is left of doubt is a stretch from one *boundary* to the next, a boundary being a character
 before which nothing can combine. Only such stretches are decomposed, ordered and composed again.
 
@@ -16,20 +16,13 @@ import numpy as np
 
 from tokcy import unicode as ucd
 from tokcy._pretok import SIMD as _simd
+from tokcy.pattern.charset import distinct
 
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from tokcy._aligned cimport (
-    AlignedText,
-    aligned_append_raw,
-    aligned_free,
-    aligned_init,
-    aligned_put,
-    aligned_reserve,
-)
+from tokcy._aligned cimport AlignedText, aligned_append_raw, aligned_put, aligned_reserve
 from tokcy._sieve cimport Sieve, next_place, tk_byte_sets_finish, tk_find_sieve, tk_places
 from tokcy._utf8 cimport utf8_before, utf8_decode, utf8_encode, utf8_width
 
@@ -52,11 +45,6 @@ cdef enum:
     UTF8_MOST = 4
     SHORT_RUN = 16          # marks that insertion sort orders faster than counting
 
-cdef struct Kind:           # characters that normalization treats alike
-    uint8_t ccc             # canonical combining class
-    uint8_t trail           # class of the last character of its decomposition
-    uint8_t flags
-
 cdef struct Item:           # a character on its way
     uint32_t code
     uint8_t ccc
@@ -67,206 +55,236 @@ cdef struct Items:
     size_t size
     size_t capacity
 
-# Written once, with the GIL held, by nfc_load.
-cdef uint8_t block_of[0x1100]
-cdef const uint8_t* kind_blocks = NULL
-cdef Kind kinds[256]
-cdef uint8_t passing_kinds = 0          # kinds below are boundaries that stay as they are
-cdef Sieve not_passing                  # by the first two bytes of a character; some do pass
-cdef const uint32_t* decomposing = NULL
-cdef const uint32_t* decomposition_ends = NULL
-cdef const uint32_t* decomposed = NULL
-cdef size_t n_decomposing = 0
+# Written once, with the GIL held, by form_load.
+cdef Form forms[4]
 cdef const uint64_t* pairs = NULL
 cdef const uint32_t* composites = NULL
 cdef size_t n_pairs = 0
-cdef object tables_in_use = None        # keeps the arrays behind the pointers alive
+cdef list tables_in_use = []            # keeps the arrays behind the pointers alive
+
+FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
-cdef void nfc_load() except *:
-    """Make the tables; later calls do nothing."""
-    global kind_blocks, decomposing, decomposition_ends, decomposed, n_decomposing
-    global pairs, composites, n_pairs, tables_in_use
-    if tables_in_use is not None:
-        return
+cdef const Form* form_load(str name) except NULL:
+    """The form of that name; its tables are made by the first call."""
+    cdef Form* form = &forms[<size_t>FORMS.index(name)]
+    if form.kind_blocks != NULL:
+        return form
     tables = ucd.canonical_tables()
-    blocks = _load_kinds(tables)
-    codes = np.array(sorted(tables.decompositions), dtype=np.uint32)
-    rows = [tables.decompositions[c] for c in codes.tolist()]
+    decompositions = dict(tables.decompositions)
+    if "K" in name:
+        decompositions.update(ucd.compatibility_decompositions())
+    if pairs == NULL:
+        _load_compositions(tables.compositions)
+    form.composes = name.endswith("C")
+    codes = np.array(sorted(decompositions), dtype=np.uint32)
+    rows = [decompositions[c] for c in codes.tolist()]
     ends = np.cumsum([len(row) for row in rows], dtype=np.uint32)
     flat = np.array([c for row in rows for c in row], dtype=np.uint32)
-    first, second, composed = tables.compositions.astype(np.uint64).T
+    blocks = _load_kinds(form, tables, decompositions)
+    form.decomposing = <const uint32_t*><size_t>codes.ctypes.data
+    form.decomposition_ends = <const uint32_t*><size_t>ends.ctypes.data
+    form.decomposed = <const uint32_t*><size_t>flat.ctypes.data
+    form.n_decomposing = codes.size
+    tables_in_use.extend([blocks, codes, ends, flat])
+    form.kind_blocks = <const uint8_t*><size_t>blocks.ctypes.data
+    return form
+
+
+def _load_compositions(compositions):
+    global pairs, composites, n_pairs
+    first, second, composed = compositions.astype(np.uint64).T
     keys = first << np.uint64(32) | second
     order = np.argsort(keys)
     keys = keys[order]
     composed = composed[order].astype(np.uint32)
-    kind_blocks = <const uint8_t*><size_t>blocks.ctypes.data
-    decomposing = <const uint32_t*><size_t>codes.ctypes.data
-    decomposition_ends = <const uint32_t*><size_t>ends.ctypes.data
-    decomposed = <const uint32_t*><size_t>flat.ctypes.data
-    n_decomposing = codes.size
     pairs = <const uint64_t*><size_t>keys.ctypes.data
     composites = <const uint32_t*><size_t>composed.ctypes.data
     n_pairs = keys.size
-    tables_in_use = (blocks, codes, ends, flat, keys, composed)
+    tables_in_use.extend([keys, composed])
 
 
-def _character_kinds(tables):
+def _character_kinds(tables, decompositions, bint composes):
     """Character → (ccc, trail, flags) of every character that is not plainly inert."""
     ccc = dict(tables.combining_classes.tolist())
-    seconds = set(tables.compositions[:, 1].tolist())
-    seconds.update(range(V_BASE, V_BASE + V_COUNT), range(T_BASE + 1, T_BASE + T_COUNT))
-    primary = set(tables.compositions[:, 2].tolist())
+    primary = set()
+    seconds = set()
+    hangul = range(HANGUL_BASE, HANGUL_BASE + HANGUL_SYLLABLES)
+    if composes:
+        primary.update([c for c in tables.compositions[:, 2].tolist()
+                        if decompositions[c] == tables.decompositions[c]])
+        seconds.update(tables.compositions[:, 1].tolist())
+        seconds.update(range(V_BASE, V_BASE + V_COUNT), range(T_BASE + 1, T_BASE + T_COUNT))
     found = {}
-    for c in {*ccc, *seconds, *tables.decompositions}:
-        full = tables.decompositions.get(c, (c,))
-        flags = CHANGES if c in tables.decompositions and c not in primary else 0
+    for c in {*ccc, *seconds, *decompositions}:
+        full = decompositions.get(c, (c,))
+        flags = CHANGES if c in decompositions and c not in primary else 0
         if c in seconds:
             flags |= MAYBE
         if ccc.get(full[0], 0) == 0 and full[0] not in seconds:
             flags |= BOUNDARY
         found[c] = (ccc.get(c, 0), ccc.get(full[len(full) - 1], 0), flags)
+    if not composes:
+        found.update(dict.fromkeys(hangul, (0, 0, CHANGES | BOUNDARY)))
     return found
 
 
-def _load_kinds(tables):
+cdef object _load_kinds(Form* form, tables, decompositions):
     """Number the kinds, passing ones first; the blocks of 256 characters' kinds, [n, 256]."""
-    global passing_kinds
-    found = _character_kinds(tables)
+    found = _character_kinds(tables, decompositions, form.composes)
     distinct = {(0, 0, BOUNDARY), *found.values()}
     ordered = sorted(distinct, key=lambda kind: (kind[0] != 0 or kind[2] != BOUNDARY, kind))
     number = {kind: i for i, kind in enumerate(ordered)}
     for i, kind in enumerate(ordered):
-        kinds[i].ccc, kinds[i].trail, kinds[i].flags = kind
-    passing_kinds = sum([kind[0] == 0 and kind[2] == BOUNDARY for kind in ordered])
+        form.kinds[i].ccc, form.kinds[i].trail, form.kinds[i].flags = kind
+    form.passing_kinds = sum([kind[0] == 0 and kind[2] == BOUNDARY for kind in ordered])
     of_character = np.zeros(0x110000, dtype=np.uint8)
     of_character[list(found)] = [number[kind] for kind in found.values()]
     by_block = of_character.reshape(0x1100, 256)
     mixed = np.flatnonzero(by_block.any(axis=1))
     for i, block in enumerate(mixed.tolist(), start=1):
-        block_of[block] = i
-    _fill_sieve(of_character >= passing_kinds)
+        form.block_of[block] = i
+    sieve_fill(&form.not_passing, np.flatnonzero(of_character >= form.passing_kinds), _simd)
     return np.concatenate([np.zeros((1, 256), dtype=np.uint8), by_block[mixed]])
 
 
-def _fill_sieve(doubtful):
-    """Note the first two bytes of the characters for which the array, bool[0x110000], is set.
+cdef int sieve_fill(Sieve* sieve, codes, str simd) except -1:
+    """Let the first two bytes of these characters pass, int [n] of code points.
 
     First bytes are dealt into eight buckets, a bit each. A pair passes if some bucket has both.
+    A character of one byte passes whatever stands behind it.
     """
-    cdef uint8_t lead, second
-    not_passing.simd = tk_find_sieve(_simd.encode())
-    pairs_of_bytes = {chr(c).encode("utf-8", "surrogatepass")[:2]
-                      for c in np.flatnonzero(doubtful).tolist()}
-    leads = sorted({lead for lead, _ in pairs_of_bytes})
-    for lead, second in pairs_of_bytes:
-        not_passing.first.of[lead] |= 1 << leads.index(lead) % 8
-        not_passing.second.of[second] |= 1 << leads.index(lead) % 8
-    tk_byte_sets_finish(&not_passing.first)
-    tk_byte_sets_finish(&not_passing.second)
+    cdef uint8_t bucket
+    cdef size_t i, lead, second
+    sieve.simd = tk_find_sieve(simd.encode())
+    shifted = np.select([codes < 0x80, codes < 0x800, codes < 0x10000],
+                        [codes << 8, (codes >> 6 | 0xC0) << 8 | (codes & 0x3F) | 0x80,
+                         (codes >> 12 | 0xE0) << 8 | (codes >> 6 & 0x3F) | 0x80],
+                        (codes >> 18 | 0xF0) << 8 | (codes >> 12 & 0x3F) | 0x80)
+    buckets = {}
+    for pair in distinct(shifted).tolist():
+        lead, second = pair >> 8, pair & 0xFF
+        bucket = 1 << buckets.setdefault(lead, len(buckets) % 8)
+        sieve.first.of[lead] |= bucket
+        if lead >= 0x80:
+            sieve.second.of[second] |= bucket
+        else:
+            for i in range(256):
+                sieve.second.of[i] |= bucket
+    tk_byte_sets_finish(&sieve.first)
+    tk_byte_sets_finish(&sieve.second)
+    return 0
 
 
-cdef inline uint8_t kind_of(uint32_t code) noexcept nogil:
-    return kind_blocks[(<size_t>block_of[code >> 8] << 8) + (code & 0xFF)]
+cdef inline const Kind* kind_of(const Form* form, uint32_t code) noexcept nogil:
+    return form.kinds + kind_number(form, code)
+
+
+cdef inline uint8_t kind_number(const Form* form, uint32_t code) noexcept nogil:
+    return form.kind_blocks[(<size_t>form.block_of[code >> 8] << 8) + (code & 0xFF)]
 
 
 # --- is it in the form? -------------------------------------------------------------------------
 
-cdef size_t nfc_settled(const uint8_t* text, size_t begin, size_t end) noexcept nogil:
+cdef size_t form_settled(const Form* form, const uint8_t* text, size_t begin,
+                         size_t end) noexcept nogil:
     """How far text[begin:end], which starts at a boundary, is certainly in the form.
 
     That is `end`, or else the boundary at which the first stretch in doubt starts.
     """
     cdef size_t at = begin, here, width, boundary = begin, run_end = begin
     cdef uint32_t code, starter = 0
-    cdef uint8_t kind, ccc, last_ccc = 0, trail = 0
+    cdef uint8_t ccc, last_ccc = 0, trail = 0
+    cdef const Kind* kind
     cdef bint has_starter = False
     cdef tk_places places
     places.end = 0
     while True:
-        here = next_place(&not_passing, text, at, end, &places)
+        here = next_place(&form.not_passing, text, at, end, &places)
         if here == end:
             return end
         width = utf8_width(text[here])
         code = utf8_decode(text + here, width)
-        kind = kind_of(code)
+        kind = kind_of(form, code)
         at = here + width
-        if kind < passing_kinds:
+        if kind < form.kinds + form.passing_kinds:
             continue
         if here != run_end:
             boundary = utf8_before(text, here)
             starter = utf8_decode(text + boundary, here - boundary)
-            trail = kinds[kind_of(starter)].trail
+            trail = kind_of(form, starter).trail
             has_starter = True
             last_ccc = 0
         run_end = at
-        ccc = kinds[kind].ccc
-        if kinds[kind].flags & BOUNDARY:
+        ccc = kind.ccc
+        if kind.flags & BOUNDARY:
             boundary = here
-        if kinds[kind].flags & CHANGES or 0 < ccc < last_ccc:
+        if kind.flags & CHANGES or 0 < ccc < last_ccc:
             return boundary
         # A mark that would go before the starter's own marks may combine with what is beneath.
-        if has_starter and kinds[kind].flags & MAYBE and (
+        if has_starter and kind.flags & MAYBE and (
                 0 < ccc < trail
                 or (last_ccc == 0 or last_ccc < ccc) and compose(starter, code) != 0):
             return boundary
         last_ccc = ccc
         if ccc == 0:
             starter = code
-            trail = kinds[kind].trail
+            trail = kind.trail
             has_starter = True
 
 
 # --- making it so -------------------------------------------------------------------------------
 
-cdef int nfc_append(const uint8_t* text, size_t begin, size_t end,
-                    AlignedText* out) noexcept nogil:
+cdef int form_append(const Form* form, const uint8_t* text, size_t begin, size_t end,
+                     AlignedText* out) noexcept nogil:
     """Append the normal form of text[begin:end]; 0, or -1 without memory."""
     cdef Items items
     cdef size_t at = begin, doubt
     cdef int status = 0
     memset(&items, 0, sizeof(Items))
     while at < end and status == 0:
-        doubt = nfc_settled(text, at, end)
+        doubt = form_settled(form, text, at, end)
         status = aligned_append_raw(out, text, at, doubt)
         at = doubt
         if at < end and status == 0:
-            at = next_boundary(text, doubt, end)
-            status = append_stretch(text, doubt, at, &items, out)
+            at = next_boundary(form, text, doubt, end)
+            status = append_stretch(form, text, doubt, at, &items, out)
     free(items.data)
     return status
 
 
-cdef size_t next_boundary(const uint8_t* text, size_t at, size_t end) noexcept nogil:
+cdef size_t next_boundary(const Form* form, const uint8_t* text, size_t at,
+                          size_t end) noexcept nogil:
     """The first boundary behind the character at `at`."""
     cdef size_t width
     at += utf8_width(text[at])
     while at < end:
         width = utf8_width(text[at])
-        if kinds[kind_of(utf8_decode(text + at, width))].flags & BOUNDARY:
+        if kind_of(form, utf8_decode(text + at, width)).flags & BOUNDARY:
             break
         at += width
     return at
 
 
-cdef int append_stretch(const uint8_t* text, size_t begin, size_t end, Items* items,
-                        AlignedText* out) noexcept nogil:
+cdef int append_stretch(const Form* form, const uint8_t* text, size_t begin, size_t end,
+                        Items* items, AlignedText* out) noexcept nogil:
     """Append the normal form of one stretch."""
     cdef size_t at = begin, width
     items.size = 0
     while at < end:
         width = utf8_width(text[at])
-        if decompose(utf8_decode(text + at, width), items) < 0:
+        if decompose(form, utf8_decode(text + at, width), items) < 0:
             return -1
         at += width
     if order_marks(items) < 0 or aligned_reserve(out, UTF8_MOST * items.size) < 0:
         return -1
-    compose_items(items)
+    if form.composes:
+        compose_items(items)
     emit(text, begin, items, out)
     return 0
 
 
-cdef int push(Items* items, uint32_t code, bint inserted) noexcept nogil:
+cdef int push(const Form* form, Items* items, uint32_t code, bint inserted) noexcept nogil:
     cdef Item* moved
     if items.size == items.capacity:
         moved = <Item*>realloc(items.data, (2 * items.capacity + 32) * sizeof(Item))
@@ -275,29 +293,29 @@ cdef int push(Items* items, uint32_t code, bint inserted) noexcept nogil:
         items.data = moved
         items.capacity = 2 * items.capacity + 32
     items.data[items.size].code = code
-    items.data[items.size].ccc = kinds[kind_of(code)].ccc
+    items.data[items.size].ccc = kind_of(form, code).ccc
     items.data[items.size].change = inserted
     items.size += 1
     return 0
 
 
-cdef int decompose(uint32_t code, Items* items) noexcept nogil:
-    """Push the full canonical decomposition of a character."""
+cdef int decompose(const Form* form, uint32_t code, Items* items) noexcept nogil:
+    """Push the full decomposition of a character."""
     cdef uint32_t syllable = code - HANGUL_BASE
     cdef size_t i, row, first
     if syllable < HANGUL_SYLLABLES:
-        if (push(items, L_BASE + syllable // (V_COUNT * T_COUNT), False) < 0
-                or push(items, V_BASE + syllable // T_COUNT % V_COUNT, True) < 0):
+        if (push(form, items, L_BASE + syllable // (V_COUNT * T_COUNT), False) < 0
+                or push(form, items, V_BASE + syllable // T_COUNT % V_COUNT, True) < 0):
             return -1
         if syllable % T_COUNT:
-            return push(items, T_BASE + syllable % T_COUNT, True)
+            return push(form, items, T_BASE + syllable % T_COUNT, True)
         return 0
-    row = lower_bound32(decomposing, n_decomposing, code)
-    if row == n_decomposing or decomposing[row] != code:
-        return push(items, code, False)
-    first = decomposition_ends[row - 1] if row else 0
-    for i in range(first, decomposition_ends[row]):
-        if push(items, decomposed[i], i > first) < 0:
+    row = lower_bound32(form.decomposing, form.n_decomposing, code)
+    if row == form.n_decomposing or form.decomposing[row] != code:
+        return push(form, items, code, False)
+    first = form.decomposition_ends[row - 1] if row else 0
+    for i in range(first, form.decomposition_ends[row]):
+        if push(form, items, form.decomposed[i], i > first) < 0:
             return -1
     return 0
 
@@ -430,41 +448,3 @@ cdef size_t lower_bound64(const uint64_t* values, size_t n, uint64_t value) noex
         else:
             high = middle
     return low
-
-
-# --- seen from Python ---------------------------------------------------------------------------
-
-def nfc(str text) -> str:
-    """The normal form of a text."""
-    return normalize(text, False)[0].decode()
-
-
-def nfc_ranges(str text) -> tuple[bytes, list[tuple[int, int]]]:
-    """The UTF-8 of the normal form, and of each byte the (begin, end) of its source in bytes."""
-    return normalize(text, True)
-
-
-cdef tuple normalize(str text, bint aligned):
-    cdef Py_ssize_t size = 0
-    cdef const uint8_t* utf8 = <const uint8_t*>PyUnicode_AsUTF8AndSize(text, &size)
-    cdef AlignedText out
-    cdef int status
-    nfc_load()
-    aligned_init(&out, aligned)
-    try:
-        with nogil:
-            status = nfc_append(utf8, 0, size, &out)
-        if status < 0:
-            raise MemoryError
-        ranges = [(out.begins[i], out.ends[i]) for i in range(out.size if aligned else 0)]
-        return out.bytes[:out.size], ranges
-    finally:
-        aligned_free(&out)
-
-
-def is_settled(str text) -> bool:
-    """Whether the quick check is content: the text is in the form and was not looked at twice."""
-    cdef Py_ssize_t size = 0
-    cdef const uint8_t* utf8 = <const uint8_t*>PyUnicode_AsUTF8AndSize(text, &size)
-    nfc_load()
-    return nfc_settled(utf8, 0, size) == <size_t>size

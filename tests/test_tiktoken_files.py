@@ -1,0 +1,419 @@
+"""What files in tiktoken's formats may say, and what is wrong with those that are refused."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiktoken_models
+from tiktoken_models import rank_file
+
+from tokcy import ModelFileError, ModelNotFoundError, PatternError, Tokenizer
+from tokcy.ranks import TiktokenBackend, load_rank_model
+
+BYTES = {bytes([byte]): byte for byte in range(256)}
+RANKS = {**BYTES, b"ab": 256, b"abc": 257, b" the": 258}
+WORDS = r" ?\p{L}+|\s+|[^\s\p{L}]+"
+SPECIAL = {"<|end|>": 300, "<|begin|>": 301}
+
+
+def load(data: bytes, **options: Any) -> TiktokenBackend:
+    return load_rank_model(data, "test", {}, **{"pattern": WORDS, **options})
+
+
+def line_of(token: bytes, rank: int) -> bytes:
+    return base64.b64encode(token) + b" %d\n" % rank
+
+
+# --------------------------------------------------------------------- rank files
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data,
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: data[:-1],
+        lambda data: b"\n" + data.replace(b" ", b"  \t") + b"\n\n",
+        lambda data: b"".join(reversed(data.splitlines(keepends=True))),
+    ],
+    ids=["as written", "CRLF", "no last newline", "blanks", "other order"],
+)
+def test_what_tiktoken_reads_is_read(change: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "x.tiktoken"
+    path.write_bytes(change(rank_file(RANKS)))
+    tok = Tokenizer.from_tiktoken(path, pattern=WORDS, special_tokens=SPECIAL)
+    assert tok.encode("abc the<|end|>").tolist() == [257, 258, 300]
+    assert tok.encode("abc the<|end|>", allow_special=False).tolist()[:2] == [257, 258]
+    assert tok.get_vocab()["Ġthe"] == 258
+    assert tok.id_to_token(258) == "Ġthe"
+    assert (tok.vocab_size, len(tok)) == (259, 261)
+    assert tok.decode([257, 300, 299], skip_special_tokens=True) == "abc"
+
+
+@pytest.mark.parametrize(
+    ("data", "field", "reason"),
+    [
+        (b"", None, "no ranks"),
+        (b"\n\n", None, "no ranks"),
+        (b"YQ==\n", "line 1", r"not a token in base64 and its rank: 'YQ=='"),
+        (b"YQ== 0 1\n", "line 1", "not a token in base64 and its rank"),
+        (b"YQ== 0\n\nYQ= 1\n", "line 3", r"the token is no base64: 'YQ= 1'"),
+        (b"YQ== 0\nY*Q= 1\n", "line 2", "the token is no base64"),
+        (b"YQ==YQ== 0\n", "line 1", "the token is no base64"),
+        (b"YQ== 0\nYg== one\n", "line 2", "the rank is no whole number"),
+        (b"YQ== 0\nYg== -1\n", "line 2", "the rank is no whole number"),
+        (b"YQ== 0\nYg== 1.0\n", "line 2", "the rank is no whole number"),
+        (b"YQ== 0\nYg== 1_0\n", "line 2", "the rank is no whole number"),
+        (b"YQ== 0\nYg== 4294967296\n", "line 2", "the rank is no whole number"),
+        (b"YQ== 0\nYg== 1\nYQ== 2\n", None, "the token b'a' has two ids, 0 and 2"),
+        (b"YQ== 0\nYg== 1\n\nYQ== 2\n", "line 4", "the token stands already in line 1"),
+        (b"YQ== 0\nYg==\n1 Yw== 2\n", "line 2", "not a token in base64 and its rank"),
+        (b"YQ== 0\nYg==YQ== 1\n", "line 2", "the token is no base64"),
+        (b"YQ== 0\nY=== 1\n", "line 2", "the token is no base64"),
+        (b"YQ== 0\nYQ=Q 1\n", "line 2", "the token is no base64"),
+        (b"YQ== 0\nYQ=\xff 1\n", "line 2", "the token is no base64"),
+        (b"YQ== 0\n 1\n", "line 2", "not a token in base64 and its rank"),
+        (b"YQ== 0\nYg== /\n", "line 2", "the rank is no whole number"),
+        (b"YQ== 0\nYg== 1:\n", "line 2", "the rank is no whole number"),
+        (b"YQ== 0\nYg== 1\nYw== 1\n", "line 3", "the rank stands already in line 2"),
+        (line_of(b"a" * 5000, 0), "line 1", "a token of 5000 bytes"),
+    ],
+)
+def test_faults_of_rank_files(data: bytes, field: str | None, reason: str) -> None:
+    with pytest.raises(ModelFileError, match=reason) as caught:
+        load(data)
+    assert (caught.value.source, caught.value.field) == ("test", field)
+
+
+def test_missing_bytes_and_far_ranks() -> None:
+    ranks = {token: rank for token, rank in RANKS.items() if token != b"\x80"}
+    with pytest.raises(ModelFileError, match="the byte 0x80 is no token"):
+        load(rank_file(ranks))
+    with pytest.raises(ModelFileError, match="id 200000000 among 260 tokens is too far off"):
+        load(rank_file({**RANKS, b"zz": 200_000_000}))
+
+
+@pytest.mark.slow
+def test_too_many_merges() -> None:
+    runs = {b"a" * n: 256 + n for n in range(2, 2100)}
+    with pytest.raises(ModelFileError, match="cut in two others in 2201851 ways"):
+        load(rank_file({**BYTES, **runs}))
+
+
+def test_gaps_between_ranks_are_fine() -> None:
+    backend = load(rank_file({token: 3 * rank for token, rank in RANKS.items()}))
+    assert backend.encode("abc the", True, True, None).tolist() == [771, 774]
+
+
+def test_unknown_ranks_need_a_pattern(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(rank_file(RANKS))
+    with pytest.raises(ModelFileError, match=r"259 ranks are of no known model.*cl100k_base.*Kimi"):
+        Tokenizer.from_file(path)
+    with pytest.raises(PatternError, match="look-behind"):
+        Tokenizer.from_tiktoken(path, pattern="(?<=a)b")
+    with pytest.raises(PatternError, match="empty text"):
+        Tokenizer.from_tiktoken(path, pattern="a*")
+
+
+def test_text_that_the_pattern_leaves_out_is_dropped() -> None:
+    backend = load(rank_file(RANKS), pattern=r"\p{L}+")
+    assert backend.encode("abc the!", True, True, None).tolist() == [257, 116, 104, 101]
+
+
+@pytest.mark.parametrize(
+    ("special_tokens", "reason"),
+    [
+        ({"": 300}, "cannot stand in a text"),
+        ({"\ud800": 300}, "cannot stand in a text"),
+        ({"<a>": 300, "<b>": 300}, "'<a>' and '<b>' have one id, 300"),
+        ({"<a": 300, "<ab>": 301}, "'<ab>' begins with '<a'"),
+        ({"<a>": 257}, "the id 257 of '<a>' is that of an ordinary token"),
+        ({"abc": 300}, "'abc' is the name of an ordinary token, too"),
+        ({"<a>": -1}, "the id -1 of '<a>' is not between"),
+        ({"<a>": 2**31}, "is not between"),
+    ],
+)
+def test_special_tokens_that_are_refused(special_tokens: dict[str, int], reason: str) -> None:
+    with pytest.raises(ModelFileError, match=reason) as caught:
+        load(rank_file(RANKS), special_tokens=special_tokens)
+    assert caught.value.field == "special_tokens"
+
+
+@pytest.mark.parametrize("special_tokens", [{"a": "1"}, {1: 300}, {"<a>": True}])
+def test_special_tokens_of_wrong_types(special_tokens: dict[Any, Any]) -> None:
+    with pytest.raises(TypeError, match="special_tokens maps str to int"):
+        load(rank_file(RANKS), special_tokens=special_tokens)
+
+
+def test_special_tokens_beyond_ascii_decode_to_themselves() -> None:
+    """Unlike Hugging Face's, which takes é for a byte (D3)."""
+    backend = load(rank_file(RANKS), special_tokens={"éü": 300, "｜x｜": 301})
+    ids = backend.encode("éü｜x｜", True, True, None)
+    assert ids.tolist() == [300, 301]
+    assert backend.decode(ids, False) == "éü｜x｜"
+
+
+# --------------------------------------------------------------- tokenizer_config
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "x.tiktoken").write_bytes(rank_file(RANKS))
+    return tmp_path
+
+
+def test_the_config_names_special_tokens(folder: Path) -> None:
+    declared = {"300": {"content": "<x>", "special": True}, "301": {"content": "<y>"}}
+    config = json.dumps({"added_tokens_decoder": declared})
+    (folder / "tokenizer_config.json").write_text(config, "utf-8")
+    tok = Tokenizer.from_tiktoken(folder, pattern=WORDS)
+    ids = tok.encode("ab<x><y>")
+    assert ids.tolist() == [256, 300, 301]
+    assert tok.decode(ids, skip_special_tokens=True) == "ab<y>"
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        ("{", None),
+        ("[]", None),
+        ('{"added_tokens_decoder": []}', "added_tokens_decoder"),
+        ('{"added_tokens_decoder": {"x": {"content": "a"}}}', "added_tokens_decoder"),
+        ('{"added_tokens_decoder": {"300": "a"}}', "added_tokens_decoder.300"),
+        ('{"added_tokens_decoder": {"300": {"content": 1}}}', "added_tokens_decoder.300.content"),
+        (
+            '{"added_tokens_decoder": {"300": {"content": "a", "special": 1}}}',
+            "added_tokens_decoder.300.special",
+        ),
+    ],
+)
+def test_faults_of_the_config(config: str, field: str | None, folder: Path) -> None:
+    (folder / "tokenizer_config.json").write_text(config, "utf-8")
+    with pytest.raises(ModelFileError) as caught:
+        Tokenizer.from_tiktoken(folder, pattern=WORDS)
+    assert caught.value.field == field
+    assert caught.value.source.endswith("tokenizer_config.json")
+
+
+# ------------------------------------------------------------------------ folders
+
+
+def test_which_file_of_a_folder_counts(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match=r"nor tiktoken\.model, \*\.tiktoken, tekken"):
+        Tokenizer.from_tiktoken(tmp_path)
+    (tmp_path / "tokenizer.model").write_bytes(b"?")
+    (tmp_path / "tekken.json").write_text(json.dumps(tekken()))
+    assert Tokenizer.from_pretrained(tmp_path).source.endswith("tekken.json")
+    (tmp_path / "b.tiktoken").write_bytes(rank_file(RANKS))
+    assert Tokenizer.from_tiktoken(tmp_path, pattern=WORDS).source.endswith("b.tiktoken")
+    (tmp_path / "a.tiktoken").write_bytes(b"")
+    with pytest.raises(ModelNotFoundError, match=r"which of a\.tiktoken, b\.tiktoken"):
+        Tokenizer.from_pretrained(tmp_path)
+    (tmp_path / "tiktoken.model").write_bytes(rank_file(RANKS))
+    assert Tokenizer.from_tiktoken(tmp_path, pattern=WORDS).source.endswith("tiktoken.model")
+    with pytest.raises(ModelNotFoundError, match="there is no file"):
+        Tokenizer.from_tiktoken(tmp_path / "absent.tiktoken")
+
+
+def test_a_sentencepiece_model_says_how_to_convert(data_dir: Path) -> None:
+    path = data_dir / "tokenizers" / "spm_llama2" / "tokenizer.model"
+    for load in (Tokenizer.from_file, Tokenizer.from_tiktoken, Tokenizer.from_pretrained):
+        with pytest.raises(ModelFileError, match=r"SentencePiece model.*save_pretrained"):
+            load(path)
+    with pytest.raises(ModelFileError, match="SentencePiece"):
+        Tokenizer.from_pretrained(path.parent)
+
+
+# ---------------------------------------------------------------- named encodings
+
+
+@pytest.fixture
+def cl100k(data_dir: Path) -> Path:
+    return tiktoken_models.file_of(data_dir, "tiktoken_cl100k")
+
+
+URL = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
+
+
+@pytest.mark.parametrize("variable", ["TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"])
+def test_ranks_from_the_cache_of_tiktoken(
+    variable: str, cl100k: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.setitem(sys.modules, "tiktoken.load", None)
+    with pytest.raises(ModelNotFoundError, match="not in tiktoken's cache"):
+        Tokenizer.from_tiktoken("cl100k_base")
+    cached = tmp_path / hashlib.sha1(URL.encode()).hexdigest()
+    cached.write_bytes(b"damaged")
+    with pytest.raises(ModelNotFoundError, match="not in tiktoken's cache"):
+        Tokenizer.from_tiktoken("cl100k_base")
+    cached.write_bytes(cl100k.read_bytes())
+    tok = Tokenizer.from_tiktoken("cl100k_base")
+    assert (tok.source, tok.backend, len(tok)) == ("cl100k_base", "tiktoken", 100_261)
+    assert tok.encode("<|endofprompt|>").tolist() == [100_276]
+
+
+def test_ranks_through_tiktoken(cl100k: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tiktoken.load
+
+    asked = []
+
+    def read(url: str, sha256: str) -> bytes:
+        asked.append((url, sha256))
+        return cl100k.read_bytes()
+
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    monkeypatch.setattr(tiktoken.load, "read_file_cached", read)
+    assert len(Tokenizer.from_tiktoken("cl100k_base")) == 100_261
+    assert asked == [(URL, hashlib.sha256(cl100k.read_bytes()).hexdigest())]
+
+    def fail(url: str, sha256: str) -> bytes:
+        raise OSError("no network")
+
+    monkeypatch.setattr(tiktoken.load, "read_file_cached", fail)
+    with pytest.raises(ModelNotFoundError, match="no ranks of cl100k_base: no network"):
+        Tokenizer.from_tiktoken("cl100k_base")
+
+
+def test_ranks_of_another_encoding(cl100k: Path) -> None:
+    with pytest.raises(ModelFileError, match="not the ranks of o200k_base"):
+        Tokenizer.from_tiktoken("o200k_base", ranks=cl100k)
+    with pytest.raises(ValueError, match="goes with the name of an encoding"):
+        Tokenizer.from_tiktoken(cl100k, ranks=cl100k)
+
+
+# ------------------------------------------------------------------------- tekken
+
+
+def tekken(**config: Any) -> dict[str, Any]:
+    vocab = [
+        {"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None}
+        for token, rank in [*RANKS.items(), (b"beyond", 259), (b"the size", 260)]
+    ]
+    return {
+        "config": {
+            "pattern": WORDS,
+            "num_vocab_tokens": 261,
+            "default_vocab_size": 259 + 30,
+            "default_num_special_tokens": 30,
+            "version": "v3",
+            **config,
+        },
+        "vocab": vocab,
+    }
+
+
+def load_tekken(content: Any) -> Tokenizer:
+    return Tokenizer.from_json(json.dumps(content))
+
+
+def test_tekken_without_special_tokens() -> None:
+    tok = load_tekken(tekken())
+    assert tok.backend == "tiktoken"
+    assert tok.encode("abc the").tolist() == [257 + 30, 258 + 30]
+    assert tok.encode("beyond", allow_special=False).tolist() == [30 + byte for byte in b"beyond"]
+    assert tok.encode("<s>[INST] ab[/INST]<SPECIAL_29>").tolist() == [1, 3, 62, 286, 4, 29]
+    assert tok.decode([1, 257 + 30, 29], skip_special_tokens=True) == "abc"
+    assert (tok.vocab_size, len(tok)) == (259, 289)
+
+
+def test_tekken_with_special_tokens() -> None:
+    content = tekken(version="v13")
+    content["special_tokens"] = [
+        {"rank": 0, "token_str": "<unk>", "is_control": True},
+        {"rank": 1, "token_str": "[THINK]", "is_control": True},
+    ]
+    tok = load_tekken(content)
+    assert tok.encode("[THINK]<s>").tolist()[:2] == [1, 30 + ord("<")]
+    assert tok.id_to_token(2) == "<SPECIAL_2>"
+
+
+def test_tekken_as_mistral_common_has_it(data_dir: Path) -> None:
+    path = tiktoken_models.file_of(data_dir, tiktoken_models.TEKKEN)
+    tok = Tokenizer.from_pretrained(path.parent)
+    assert len(tok.added_tokens) == 1000
+    assert [tok.id_to_token(i) for i in (0, 1, 2, 10, 19, 20, 999)] == [
+        *("<unk>", "<s>", "</s>", "[IMG]", "[TOOL_CONTENT]", "<SPECIAL_20>", "<SPECIAL_999>")
+    ]
+
+
+def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    content = tekken()
+    change(content)
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "reason"),
+    [
+        (changed(lambda c: c.pop("config")), "config", "missing, where there must be a object"),
+        (changed(lambda c: c.update(vocab={})), "vocab", r"\{\}, where there must be a list"),
+        (tekken(pattern=None), "config.pattern", "None, where there must be a string"),
+        (tekken(version="v4"), "config.version", "'v4' is none of the versions"),
+        (tekken(version="v11"), "special_tokens", "missing, as version v11 must not"),
+        (tekken(default_vocab_size=1.5), "config.default_vocab_size", "whole number"),
+        (tekken(default_vocab_size=True), "config.default_vocab_size", "whole number"),
+        (tekken(default_vocab_size=30), "config.default_vocab_size", "ask for 0 entries"),
+        (tekken(default_vocab_size=400), "config.default_vocab_size", "ask for 370 entries"),
+        (
+            tekken(default_num_special_tokens=-1),
+            "config.default_num_special_tokens",
+            "-1 is not between",
+        ),
+        (changed(lambda c: c["vocab"][7].update(rank=8)), "vocab[7].rank", "8 in place of 7"),
+        (changed(lambda c: c["vocab"].insert(3, None)), "vocab[3]", "None has no rank"),
+        (changed(lambda c: c["vocab"][5].pop("token_bytes")), "vocab[5]", "has no rank and"),
+        (changed(lambda c: c["vocab"][5].update(token_bytes="A*==")), "vocab[5]", "base64"),
+        (changed(lambda c: c["vocab"][5].update(token_bytes=5)), "vocab[5]", "base64"),
+        (changed(lambda c: c["vocab"][5].update(token_bytes="é")), "vocab[5]", "base64"),
+        (
+            changed(lambda c: c["vocab"][5].update(token_bytes="")),
+            "vocab[5].token_bytes",
+            "a token of 0 bytes",
+        ),
+        (
+            changed(lambda c: c["vocab"][256].update(token_bytes="YQ==")),
+            None,
+            "the token b'a' has two ids, 127 and 286",
+        ),
+        (changed(lambda c: c.update(special_tokens={})), "special_tokens", "must be a list"),
+        (changed(lambda c: c.update(special_tokens=[1])), "special_tokens[0]", "1 is no object"),
+        (
+            changed(lambda c: c.update(special_tokens=[{"rank": 30, "token_str": "x"}])),
+            "special_tokens[0].rank",
+            "30 is not below 30",
+        ),
+        (
+            changed(lambda c: c.update(special_tokens=2 * [{"rank": 3, "token_str": "x"}])),
+            "special_tokens[1].rank",
+            "3 stands there twice",
+        ),
+        (
+            changed(lambda c: c.update(special_tokens=[{"rank": 3}])),
+            "special_tokens[0].token_str",
+            "missing",
+        ),
+        (
+            changed(
+                lambda c: c.update(
+                    special_tokens=[{"rank": i, "token_str": "<s>"} for i in range(2)]
+                )
+            ),
+            "special_tokens",
+            "'<s>' has two ids",
+        ),
+    ],
+)
+def test_faults_of_tekken(content: Any, field: str | None, reason: str) -> None:
+    with pytest.raises(ModelFileError, match=reason) as caught:
+        load_tekken(content)
+    assert caught.value.field == field

@@ -1,0 +1,3 @@
+"""Unicode's normalization forms, as of Unicode 9."""
+
+FORMS: tuple[str, ...]

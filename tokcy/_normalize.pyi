@@ -1,0 +1,13 @@
+"""A normalizer, compiled."""
+
+from collections.abc import Iterable
+from typing import Any, final
+
+from typing_extensions import Self
+
+@final
+class Normalizer:
+    def __new__(cls, steps: Iterable[tuple[Any, ...]] = ()) -> Self: ...
+    def normalize(self, text: str) -> str: ...
+    def ranges(self, text: str) -> tuple[bytes, list[tuple[int, int]]]: ...
+    def is_settled(self, text: str) -> bool: ...
