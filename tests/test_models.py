@@ -98,6 +98,7 @@ def assert_same_ids(tok: Tokenizer, oracle: tokenizers.Tokenizer, text: str, lab
         expected = np.array(encoding.ids, dtype=np.uint32)
         got = tok.encode(text, add_special_tokens=special)
         assert np.array_equal(got, expected), f"{label}: {first_difference(got, expected)}"
+        assert tok.encode_to_list(text, add_special_tokens=special) == encoding.ids
     assert tok.count(text) == len(oracle.encode(text).ids)
 
 

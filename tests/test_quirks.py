@@ -86,6 +86,7 @@ def check_encode(tok: tokcy.Tokenizer, expected: dict[str, Any]) -> None:
             tok.encode_with_offsets(text)
         return
     assert tok.encode(text).tolist() == expected["ids"]
+    assert tok.encode_to_list(text) == expected["ids"]
     assert tok.encode_batch([text]).to_list() == [expected["ids"]]
     assert tok.count(text) == len(expected["ids"])
     assert tok.encode(text, add_special_tokens=False).tolist() == expected["ids_no_special"]
