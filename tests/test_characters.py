@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_bpe import lists_of_all_cuts
 
+from tokcy import Tokenizer
 from tokcy._bpe import Bpe
 from tokcy._engine import Engine
 from tokcy._prepare import Preparer
@@ -46,7 +48,7 @@ def engine_of(vocabulary: Vocabulary, simd: str) -> Engine:
     borders = border_split(joined)
     assert borders is not None
     pretokenizer = PreTokenizer([borders], simd=simd)
-    return Engine(Preparer((), False, False), pretokenizer, Bpe(vocabulary, False, simd=simd))
+    return Engine(Preparer(()), pretokenizer, Bpe(vocabulary, False, simd=simd))
 
 
 merge_lists = synthetic.merge_lists(letters=LETTERS, max_merges=40) | lists_of_all_cuts("ab▁é")
@@ -168,3 +170,101 @@ def test_borders(seed: int, share: float, text: str) -> None:
 
 def test_too_many_classes() -> None:
     assert border_split(np.random.default_rng(0).random((128, 128)) < 0.5) is None
+
+
+# ----------------------------------------------------------------- whole pipelines
+
+MARKED = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+PIPELINES = [
+    {},
+    {"normalizer": MARKED},
+    {"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, MARKED]}},
+    {"pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}},
+    {
+        "pre_tokenizer": {
+            "type": "Metaspace",
+            "replacement": "▁",
+            "prepend_scheme": "always",
+            "split": False,
+        }
+    },
+    {"pre_tokenizer": {"type": "WhitespaceSplit"}},
+]
+
+
+def assert_same(model: dict[str, Any], texts: list[str]) -> None:
+    tok, oracle = Tokenizer.from_json(json.dumps(model)), synthetic.load(model)
+    assert tok.backend == "tokcy", tok.fallback_reason
+    for text in [*texts, *texts]:  # the second time from the cache
+        expected = oracle.encode(text)
+        assert tok.encode(text).tolist() == expected.ids
+        ids, offsets = tok.encode_with_offsets(text)
+        assert ids.tolist() == expected.ids
+        assert [tuple(place) for place in offsets.tolist()] == expected.offsets
+        assert tok.decode(ids) == oracle.decode(expected.ids, skip_special_tokens=False)
+
+
+@given(
+    merges=merge_lists,
+    pipeline=st.sampled_from(PIPELINES),
+    byte_names=st.sampled_from([range(256), range(0x80), range(0xE0), [], [0x0A, 0xC3, 0xBC]]),
+    fields=st.fixed_dictionaries(
+        {
+            "byte_fallback": st.booleans(),
+            "unk_token": st.sampled_from(["<unk>", None]),
+            "fuse_unk": st.booleans(),
+        }
+    ),
+    texts=st.lists(TEXTS | LONG_TEXTS, min_size=1, max_size=5),
+)
+def test_characters_that_are_lacking(
+    merges: list[tuple[str, str]],
+    pipeline: dict[str, Any],
+    byte_names: list[int],
+    fields: dict[str, Any],
+    texts: list[str],
+) -> None:
+    """Names of bytes, some of them or none; unknown tokens, one by one or fused; or nothing."""
+    model = synthetic.character_model(merges, byte_names=byte_names, **fields)
+    assert_same({**model, **pipeline}, texts)
+
+
+@given(merge_lists, st.booleans(), st.lists(TEXTS, min_size=1, max_size=5))
+def test_ignoring_merges(merges: list[tuple[str, str]], fuse_unk: bool, texts: list[str]) -> None:
+    extra = [("a", "ü"), ("丰", "z")]  # entries that no merge makes
+    fields = {"byte_fallback": False, "fuse_unk": fuse_unk, "unk_token": "<unk>"}
+    model = synthetic.character_model(merges + extra, ignore_merges=True, **fields)
+    model["model"]["merges"] = [f"{left} {right}" for left, right in merges]
+    del model["model"]["vocab"]["ü"]
+    model = {**model, "pre_tokenizer": {"type": "WhitespaceSplit"}}
+    assert_same(model, [*texts, "aü 丰z aüa", "<unk> a ü"])
+
+
+WORD_ENDS = [character + "</w>" for character in synthetic.BYTES]
+
+
+@given(
+    synthetic.merge_lists(letters="abĠ</w>Ã©", max_merges=30),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 300)), max_size=20),
+    st.lists(synthetic.texts("ab </w>é"), min_size=1, max_size=5),
+)
+def test_ends_of_words(
+    merges: list[tuple[str, str]], ends: list[tuple[int, int]], texts: list[str]
+) -> None:
+    """Merges with what ends a word, wherever in their order."""
+    stems = [*"abé</w>", *("".join(merge) for merge in merges)]
+    closed = [*WORD_ENDS]
+    for left, right in ends:
+        merge = (stems[left % len(stems)], closed[-1 - right % len(closed)])
+        if "é" not in merge[0] and merge not in merges:
+            merges.insert(right % (len(merges) + 1), merge)
+            closed.append("".join(merge))
+    joined = {"".join(merge) for merge in merges if not merge[1].endswith("</w>")}
+    model = synthetic.model_from_merges(
+        merges, extra_tokens=WORD_ENDS, end_of_word_suffix="</w>", unk_token="a"
+    )
+    if any(token.endswith("</w>") for token in joined):  # text that looks like an end
+        tok = Tokenizer.from_json(json.dumps(model))
+        assert tok.fallback_reason == "merges behind end_of_word_suffix are not supported natively"
+        return
+    assert_same(model, texts)

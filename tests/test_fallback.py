@@ -25,11 +25,6 @@ from tokcy.spec import AddedToken
 
 FALLBACK_MODELS = [
     "bert_minilm",
-    "clip",
-    "gemma3",
-    "llama2_kit",
-    "mistral03",
-    "phi3_mini",
     "t5_small",
 ]
 START = {"SpecialToken": {"id": "<s>", "type_id": 0}}
