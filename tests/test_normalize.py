@@ -79,7 +79,7 @@ def test_several_steps(chain: list[NormalizerStep], text: str) -> None:
 @pytest.mark.parametrize(
     "step", [Lowercase(), StripAccents(), Replace("\\p{L}", True, "")], ids=str
 )
-@pytest.mark.parametrize("beside", ["", "a", "Σ", "\u0301"])
+@pytest.mark.parametrize("beside", ["", "Σ"])
 def test_every_character(step: NormalizerStep, beside: str) -> None:
     normalizer, oracle = normalizer_of((step,)), normalizer_step(step)
     for text in (f"\n{beside}".join(SCALARS), SCALARS[::-1]):
