@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -260,7 +259,7 @@ def kept_apart(tokens: list[AddedToken], chain: tuple[NormalizerStep, ...]) -> l
         if token.normalized and form in forms:
             continue
         forms |= {form} if token.normalized else set()
-        kept.append(replace(token, id=len(VOCAB) + len(kept)))
+        kept.append(token._replace(id=len(VOCAB) + len(kept)))
     return kept
 
 
