@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -155,7 +156,7 @@ def test_borders(seed: int, share: float, text: str) -> None:
     borders = border_split(joined)
     assert borders is not None
     expected = [0] if text else []
-    for i, pair in enumerate(zip(text, text[1:], strict=False)):
+    for i, pair in enumerate(pairwise(text)):
         if pair[0].isascii() and pair[1].isascii() and not joined[ord(pair[0]), ord(pair[1])]:
             expected.append(len(text[: i + 1].encode()))
     segments = [(0, False), (len(text[: len(text) // 2].encode()), bool(seed & 1))]

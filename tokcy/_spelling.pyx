@@ -203,8 +203,8 @@ cdef void* resized(void* block, size_t size) except NULL:
 
 cdef str strings_text(const Strings* strings, size_t index):
     return byte_level_text(strings.arena + strings.offsets[index],
-                    strings.offsets[index + 1] - strings.offsets[index],
-                    strings.kinds[index])
+                           strings.offsets[index + 1] - strings.offsets[index],
+                           strings.kinds[index])
 
 
 cdef str byte_level_text(const uint8_t* token, size_t size, uint8_t kind):

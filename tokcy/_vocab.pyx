@@ -53,6 +53,7 @@ cdef enum:
     MAX_ID_PER_ENTRY = 64
     ALWAYS_ALLOWED_ID = 1 << 20
 
+
 # ------------------------------------------------------------------- vocabulary
 
 @cython.final
@@ -609,7 +610,7 @@ cdef class Vocabulary:
             return -1
         size = spell_byte_level(parts.arena + at[0], at[1] - at[0], parts.kinds[2 * rank], text)
         size += spell_byte_level(parts.arena + at[1], at[2] - at[1], parts.kinds[2 * rank + 1],
-                       text + size)
+                                 text + size)
         found = self.find(text, size, 0)
         free(text)
         return found
