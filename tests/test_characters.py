@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -155,7 +156,7 @@ def test_borders(seed: int, share: float, text: str) -> None:
     borders = border_split(joined)
     assert borders is not None
     expected = [0] if text else []
-    for i, pair in enumerate(zip(text, text[1:], strict=False)):
+    for i, pair in enumerate(pairwise(text)):
         if pair[0].isascii() and pair[1].isascii() and not joined[ord(pair[0]), ord(pair[1])]:
             expected.append(len(text[: i + 1].encode()))
     segments = [(0, False), (len(text[: len(text) // 2].encode()), bool(seed & 1))]
@@ -178,7 +179,12 @@ MARKED = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
 PIPELINES = [
     {},
     {"normalizer": MARKED},
-    {"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, MARKED]}},
+    {
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [{"type": "Prepend", "prepend": "▁"}, MARKED],
+        }
+    },
     {"pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}},
     {
         "pre_tokenizer": {
@@ -232,6 +238,7 @@ def test_characters_that_are_lacking(
 @given(merge_lists, st.booleans(), st.lists(TEXTS, min_size=1, max_size=5))
 def test_ignoring_merges(merges: list[tuple[str, str]], fuse_unk: bool, texts: list[str]) -> None:
     extra = [("a", "ü"), ("丰", "z")]  # entries that no merge makes
+    fields: dict[str, Any]
     fields = {"byte_fallback": False, "fuse_unk": fuse_unk, "unk_token": "<unk>"}
     model = synthetic.character_model(merges + extra, ignore_merges=True, **fields)
     model["model"]["merges"] = [f"{left} {right}" for left, right in merges]

@@ -13,7 +13,8 @@ from libc.string cimport memcpy, memset
 from tokcy._bitmap cimport set_bit
 from tokcy._cuts cimport CutFilter
 from tokcy._platform cimport tk_alloc_table
-from tokcy._vocab cimport BYTES, TEXT, Vocabulary
+from tokcy._spelling cimport BYTES, TEXT
+from tokcy._vocab cimport Vocabulary
 
 cdef enum:
     BMP_SIZE = 1 << 16      # characters of up to three bytes

@@ -3,8 +3,6 @@ from typing import Any, ClassVar, final
 
 from typing_extensions import Self
 
-def token_text_to_bytes(token: str) -> bytes: ...
-
 @final
 class Vocabulary:
     __hash__: ClassVar[None]  # type: ignore[assignment]

@@ -48,7 +48,9 @@ def plan_vocabulary(model: BpeModel, *, byte_level: bool, folded: bool) -> Vocab
             )
         return _with_ends(model) if model.end_of_word_suffix else vocabulary
     if model.end_of_word_suffix:
-        raise UnplannableModelError("end_of_word_suffix without ByteLevel is not supported natively")
+        raise UnplannableModelError(
+            "end_of_word_suffix without ByteLevel is not supported natively"
+        )
     return _characters(model, folded)
 
 
@@ -56,7 +58,9 @@ def _with_ends(model: BpeModel) -> Vocabulary:
     assert model.end_of_word_suffix is not None
     vocabulary = model.vocabulary.with_suffix(model.end_of_word_suffix)
     if model.ignore_merges:  # which looks for pieces without the suffix
-        raise UnplannableModelError("end_of_word_suffix with ignore_merges is not supported natively")
+        raise UnplannableModelError(
+            "end_of_word_suffix with ignore_merges is not supported natively"
+        )
     if not (vocabulary.has_all_bytes() and vocabulary.has_all_ends()):
         raise UnplannableModelError(
             "end_of_word_suffix with an incomplete byte alphabet is not supported natively"
