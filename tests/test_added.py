@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import time
 
 import pytest
+import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tokcy import Tokenizer
 from tokcy._added import AddedMatcher
 
 Rows = list[tuple[bytes, int, bool, bool, bool]]
@@ -242,3 +245,15 @@ def test_long_tokens_of_two_letters(seed: int) -> None:
     parts = [(unit * 400)[: choose.randint(1, 900)] + choose.choice(long) for _ in range(60)]
     text = b"".join(parts)
     assert AddedMatcher(rows).spans(text.decode()) == leftmost_longest(rows, text)
+
+
+def test_a_file_with_many_tokens_loads_quickly() -> None:
+    tokens = [synthetic.added_token(f"<|token_{i}|>", special=i % 2 == 0) for i in range(100_000)]
+    text = json.dumps(synthetic.model_from_merges([("a", "b")], added_tokens=tokens))
+    begin = time.process_time()
+    tok = Tokenizer.from_json(text)
+    assert time.process_time() - begin < 2  # it is 0.5 s
+    assert len(tok) == 100_257
+    ids = tok.encode("ab<|token_7|><|token_99998|>")
+    assert ids.tolist() == [256, 257 + 7, 257 + 99_998]
+    assert tok.decode(ids, skip_special_tokens=True) == "ab<|token_7|>"

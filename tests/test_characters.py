@@ -179,7 +179,12 @@ MARKED = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
 PIPELINES = [
     {},
     {"normalizer": MARKED},
-    {"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, MARKED]}},
+    {
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [{"type": "Prepend", "prepend": "▁"}, MARKED],
+        }
+    },
     {"pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}},
     {
         "pre_tokenizer": {
@@ -233,6 +238,7 @@ def test_characters_that_are_lacking(
 @given(merge_lists, st.booleans(), st.lists(TEXTS, min_size=1, max_size=5))
 def test_ignoring_merges(merges: list[tuple[str, str]], fuse_unk: bool, texts: list[str]) -> None:
     extra = [("a", "ü"), ("丰", "z")]  # entries that no merge makes
+    fields: dict[str, Any]
     fields = {"byte_fallback": False, "fuse_unk": fuse_unk, "unk_token": "<unk>"}
     model = synthetic.character_model(merges + extra, ignore_merges=True, **fields)
     model["model"]["merges"] = [f"{left} {right}" for left, right in merges]

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcy._decode import Decoder, text_of
-from tokcy._vocab import Vocabulary, token_text_to_bytes
+from tokcy._spelling import token_text_to_bytes
+from tokcy._vocab import Vocabulary
 from tokcy.spec import DecoderPlan
 
 BORDERS = [0, 1, 2, 15, 16, 31, 32, 33, 47, 48, 60, 61, 62, 63, 64, 65, 66, 67, 126, 127, 128]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import synthetic
 
-from tokcy._vocab import Vocabulary, token_text_to_bytes
+from tokcy._spelling import token_text_to_bytes
+from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
 
 

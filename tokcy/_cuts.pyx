@@ -24,8 +24,9 @@ from libc.string cimport memcpy, memset
 from tokcy._bitmap cimport bits_below
 from tokcy._platform cimport tk_unlikely
 from tokcy._pretok cimport simd_ops
+from tokcy._spelling cimport BYTES
 from tokcy._utf8 cimport utf8_width
-from tokcy._vocab cimport BYTES, Vocabulary
+from tokcy._vocab cimport Vocabulary
 
 from tokcy._pretok import SIMD
 

@@ -18,8 +18,9 @@ from tokcy._bitmap cimport is_set, next_set
 from tokcy._job cimport Job
 from tokcy._merges cimport Merges, first_characters
 from tokcy._prepare cimport Prepared, Span
+from tokcy._spelling cimport BYTES
 from tokcy._status cimport OUT_OF_MEMORY
-from tokcy._vocab cimport BYTES, Vocabulary
+from tokcy._vocab cimport Vocabulary
 
 cdef struct Walker:         # a byte of the text, and where it is in what the model sees
     size_t at

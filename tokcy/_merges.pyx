@@ -13,7 +13,8 @@ from libc.string cimport memcpy, memset
 from tokcy._bitmap cimport set_bit
 from tokcy._cuts cimport CutFilter
 from tokcy._platform cimport tk_alloc_table
-from tokcy._vocab cimport BYTES, TEXT, Vocabulary
+from tokcy._spelling cimport BYTES, TEXT
+from tokcy._vocab cimport Vocabulary
 
 cdef enum:
     BMP_SIZE = 1 << 16      # characters of up to three bytes
@@ -236,8 +237,6 @@ cdef class MergeTable:
         try:
             for symbol in range(self.n_symbols):
                 lengths[symbol] = length_of(self.vocabulary, self.merges.ids[symbol])
-                if symbol >= FIRST_MERGED and lengths[symbol] == 0:
-                    raise ValueError(f"symbol_ids: {self.merges.ids[symbol]} stands for no bytes")
             self._take_same(tables["same"], lengths)
             self._take_slots(tables["slots"], lengths)
             self._take_atoms(tables["atoms"], lengths)
@@ -278,8 +277,7 @@ cdef class MergeTable:
             right = pair & ((1 << SYMBOL_BITS) - 1)
             made = FIRST_MERGED + ((slot & ((2 << SYMBOL_BITS) - 1)) >> 1)
             if (left >= self.n_symbols or right >= self.n_symbols or made >= self.n_symbols
-                    or lengths[left] == 0 or lengths[right] == 0
-                    or lengths[left] + lengths[right] != lengths[made]
+                    or not _may_make(left, right, made, lengths, self.first_made)
                     or (slot & 1 and (self.merges.same == NULL or made < self.first_made))):
                 raise ValueError(f"slots: {left} and {right} do not make {made}")
             set_bit(self.merges.pair_filter, pair_hash(pair) >> (64 - FILTER_BITS))
@@ -599,6 +597,20 @@ cdef uint32_t length_of(Vocabulary vocabulary, uint32_t token) noexcept nogil:
     if entry < 0 or vocabulary.kinds[entry] == TEXT:
         return 0
     return vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
+
+
+cdef bint _may_make(size_t left, size_t right, size_t made, const uint32_t* lengths,
+                    size_t first_made) noexcept nogil:
+    """Whether a merge makes a token as long as its two parts, or never happens.
+
+    It does not if a part has no bytes and is none that merging begins with: by induction no merge
+    that happens makes that part.
+    """
+    if (lengths[left] == 0 and left >= first_made
+            or lengths[right] == 0 and right >= first_made):
+        return True
+    return (lengths[left] > 0 and lengths[right] > 0
+            and lengths[left] + lengths[right] == lengths[made])
 
 
 cdef inline bint _is_symbol(uint32_t symbol) noexcept nogil:

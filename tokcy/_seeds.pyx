@@ -24,7 +24,8 @@ from tokcy._cache cimport (
 )
 from tokcy._merges cimport MergeTable, length_of
 from tokcy._merging cimport merge_piece
-from tokcy._vocab cimport BYTES, WORD_END, Vocabulary
+from tokcy._spelling cimport BYTES, WORD_END
+from tokcy._vocab cimport Vocabulary
 
 cdef enum:
     # So that few entries have no room in their first line: with three to five slots for each seed

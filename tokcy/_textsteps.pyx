@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcmp
 
 from tokcy._bytes cimport Bytes, Span, bytes_append, bytes_reserve
-from tokcy._vocab cimport translate
+from tokcy._spelling cimport translate
 
 
 @cython.final

@@ -2,29 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-
-cdef enum:                  # kinds of tokens, by what they stand for
-    TEXT = 0                # a text that no piece holds: it leaves the alphabet
-    BYTES = 1               # bytes of a piece
-    BYTE_NAME = 2           # a byte of a character that is no entry; written as <0x0A>
-    WORD_END = 3            # bytes at the end of a piece; written with the suffix
-
-
-cdef struct Strings:        # a growing list of tokens
-    size_t n
-    size_t capacity         # of offsets and kinds
-    size_t arena_size
-    uint8_t* arena          # one after another: the bytes a token stands for, or its UTF-8 text
-    uint32_t* offsets       # [n + 1] into arena
-    uint8_t* kinds          # [n]
-
-
-cdef int strings_open(Strings* strings, size_t capacity, size_t arena_size) noexcept nogil
-cdef void strings_free(Strings* strings) noexcept nogil
-cdef int strings_close(Strings* strings, size_t size, uint8_t kind) noexcept nogil
-cdef int strings_close_text(Strings* strings, size_t size) noexcept nogil
-cdef const uint8_t* translate(const uint8_t* text, const uint8_t* end, uint8_t** out,
-                              bint in_json) noexcept nogil
+from tokcy._spelling cimport Strings
 
 
 cdef enum:                  # what Vocabulary.take returns in place of a merge's index

@@ -3,9 +3,6 @@ from typing import Any, ClassVar, final
 
 from typing_extensions import Self
 
-def bytes_to_token_text(data: bytes) -> str: ...
-def token_text_to_bytes(token: str) -> bytes: ...
-
 @final
 class Vocabulary:
     __hash__: ClassVar[None]  # type: ignore[assignment]

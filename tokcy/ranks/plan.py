@@ -7,7 +7,8 @@ from functools import cached_property
 from itertools import pairwise
 
 from tokcy._decode import Decoder
-from tokcy._vocab import Vocabulary, bytes_to_token_text
+from tokcy._spelling import bytes_to_token_text
+from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
 from tokcy.native import NativeBackend
 from tokcy.pattern import Dialect, SplitTables, compile_split
