@@ -236,6 +236,7 @@ cdef class MergeTable:
             raise MemoryError
         try:
             for symbol in range(self.n_symbols):
+                # 0 of what no text has; no slot may name it.
                 lengths[symbol] = length_of(self.vocabulary, self.merges.ids[symbol])
             self._take_same(tables["same"], lengths)
             self._take_slots(tables["slots"], lengths)
@@ -400,8 +401,10 @@ cdef class MergeTable:
         for rank in range(<uint32_t>n):
             left = symbols[vocabulary.left[kept[rank]]]
             right = symbols[vocabulary.right[kept[rank]]]
-            if _is_symbol(left) and _is_symbol(right):
-                made = first + rank
+            made = first + rank
+            # What no text has is not made either, though its merges are in the list.
+            if _is_symbol(left) and _is_symbol(right) and length_of(vocabulary,
+                                                                    self.merges.ids[made]):
                 self._add((left & ~CERTAIN) - 1, (right & ~CERTAIN) - 1,
                           2 * (made - FIRST_MERGED) | (same[made] != made))
         return 0

@@ -157,7 +157,7 @@ cdef uint8_t read_byte_level(uint8_t* text, size_t* size) noexcept nogil:
 
 
 cdef uint8_t read_text(uint8_t* text, size_t* size, bint folded,
-                        bint byte_fallback) noexcept nogil:
+                       bint byte_fallback) noexcept nogil:
     """The same of a token of characters."""
     cdef const char* high
     cdef const char* low
