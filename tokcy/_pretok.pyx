@@ -29,7 +29,7 @@ from tokcy._bitmap cimport (
     next_set,
     set_bit,
 )
-from tokcy._platform cimport tk_ctz64, tk_popcount64
+from tokcy._platform cimport tk_ctz64
 from tokcy._status cimport check_signals, raise_status
 
 from tokcy.errors import SettingError
@@ -104,11 +104,13 @@ cdef extern from "_steps.h" nogil:
         const uint16_t* columns
         const uint8_t* classes
         uint32_t* entries
+    uint16_t tk_column_at_segment(const uint8_t* classes, size_t n_classes, size_t n_pairs)
     uint32_t tk_entry(const uint32_t* table, size_t row, size_t column)
     size_t tk_row_of(uint32_t entry)
     size_t tk_run_pairs(const tk_walk* walk, size_t n, size_t row, size_t guess)
     size_t tk_run_singles(const tk_walk* walk, size_t n, size_t row, size_t guess)
-    void tk_repair(const tk_walk* walk, size_t i, size_t n, size_t row)
+    void tk_put_segments_right(const tk_walk* walk, const uint64_t* segments, size_t n,
+                               size_t row)
 
 
 # ---------------------------------------------------------------- bytes → classes
@@ -192,24 +194,13 @@ cdef bint classify(const Scan* scan, size_t begin, size_t end, uint8_t* classes,
 
 cdef size_t count_segments(const Scan* scan, size_t begin, size_t n) noexcept nogil:
     cdef size_t word, found = 0
+    cdef uint64_t bits
     for word in range(begin >> 6, (begin + n + 63) >> 6):
-        found += <size_t>tk_popcount64(scan.segments[word])
+        bits = scan.segments[word]
+        while bits:
+            found += 1
+            bits &= bits - 1
     return found
-
-
-cdef inline uint16_t column_at_segment(const Stage* stage, const uint8_t* classes) noexcept nogil:
-    """A column for two characters of which a segment begins at one, right but for what it tells.
-
-    It leads where it should if the segment is skipped, or one that is skipped ends there.
-    """
-    cdef size_t plain = stage.n_classes + 1, upper = plain + 1, a = classes[0], b = classes[1]
-    if a >= upper:
-        a -= upper
-    if b >= upper:
-        b -= upper
-    if a >= plain or b >= plain:
-        return <uint16_t>(stage.n_pairs + upper + plain)
-    return <uint16_t>(a + plain * b)
 
 
 cdef void pair_columns(const Scan* scan, size_t begin, size_t n, Scratch* scratch) noexcept nogil:
@@ -221,20 +212,8 @@ cdef void pair_columns(const Scan* scan, size_t begin, size_t n, Scratch* scratc
         bits = scan.segments[(begin + at) >> 6]
         while bits:
             i = (at + <size_t>tk_ctz64(bits)) >> 1
-            scratch.columns[i] = column_at_segment(stage, scratch.classes + 2 * i)
-            bits &= bits - 1
-
-
-cdef void put_segments_right(const Scan* scan, size_t begin, size_t n, size_t row,
-                             const tk_walk* walk) noexcept nogil:
-    """Repair the entries where segments begin, and those behind them as far as is needed."""
-    cdef size_t at, i
-    cdef uint64_t bits
-    for at in range(0, n, 64):
-        bits = scan.segments[(begin + at) >> 6]
-        while bits:
-            i = (at + <size_t>tk_ctz64(bits)) >> 1
-            tk_repair(walk, i, (n + 1) >> 1, tk_row_of(walk.entries[i - 1]) if i else row)
+            scratch.columns[i] = tk_column_at_segment(scratch.classes + 2 * i, stage.n_classes,
+                                                      stage.n_pairs)
             bits &= bits - 1
 
 
@@ -255,8 +234,7 @@ cdef size_t run_transducer(const Scan* scan, size_t begin, size_t n, size_t row,
         return tk_run_singles(&walk, n_pairs, row, 0)
     pair_columns(scan, begin, n, scratch)
     tk_run_pairs(&walk, n_pairs, row, 0)
-    if n_segments:
-        put_segments_right(scan, begin, n, row, &walk)
+    tk_put_segments_right(&walk, scan.segments + (begin >> 6), n_pairs, row)
     return tk_row_of(scratch.entries[n_pairs - 1])
 
 

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "_platform.h"
+
 #if defined(__GNUC__) || defined(__clang__)
 #define TK_ALWAYS_INLINE static inline __attribute__((always_inline))
 #else
@@ -16,7 +18,7 @@
 #define TK_CURSORS 8
 
 typedef struct {
-    const uint32_t *pairs;   /* the table; NULL: one character at a time, by `singles` */
+    const uint32_t *pairs;   /* the table */
     const uint32_t *singles; /* the same, from its first column for one character on */
     const uint16_t *columns; /* of each pair of characters */
     const uint8_t *classes;  /* of each character */
@@ -49,6 +51,17 @@ TK_ALWAYS_INLINE void tk_put_right(const tk_walk *walk, size_t i, size_t end, si
         row = tk_row_of(entry);
         if (row == tk_row_of(before)) return;
     }
+}
+
+/* A column for two characters of which a segment begins at one, right but for what it tells: it
+ * leads where it should if the segment is skipped, or if one that is skipped ends there. */
+TK_ALWAYS_INLINE uint16_t tk_column_at_segment(const uint8_t *classes, size_t n_classes,
+                                               size_t n_pairs) {
+    size_t upper = n_classes + 2, first = classes[0], second = classes[1];
+    if (first >= upper) first -= upper;
+    if (second >= upper) second -= upper;
+    if (first > n_classes || second > n_classes) return (uint16_t)(n_pairs + 2 * n_classes + 3);
+    return (uint16_t)(first + (n_classes + 1) * second);
 }
 
 #define TK_STEP_OF(k)                                                   \
@@ -107,9 +120,16 @@ static size_t tk_run_singles(const tk_walk *walk, size_t n, size_t row, size_t g
     return tk_run(walk, n, row, guess, 0);
 }
 
-/* Replace the entries from pair i on, read from ``row``, until one leads where it did. */
-static void tk_repair(const tk_walk *walk, size_t i, size_t n, size_t row) {
-    tk_put_right(walk, i, n, row, 0);
+/* Replace the entries for n pairs read from ``row`` on where segments begin, which are bits over
+ * the characters, and those behind them as far as is needed. */
+static void tk_put_segments_right(const tk_walk *walk, const uint64_t *segments, size_t n,
+                                  size_t row) {
+    for (size_t word = 0; 32 * word < n; word++) {
+        for (uint64_t bits = segments[word]; bits; bits &= bits - 1) {
+            size_t i = 32 * word + ((size_t)tk_ctz64(bits) >> 1);
+            tk_put_right(walk, i, n, i ? tk_row_of(walk->entries[i - 1]) : row, 0);
+        }
+    }
 }
 
 #endif /* TOKCY_STEPS_H */

@@ -254,6 +254,15 @@ class FittingBackend(NativeBackend):
         ids = super().encode(text, add_special_tokens, allow_special, num_threads)
         return self._lengths.fit(ids, bool(add_special_tokens))
 
+    def encode_to_list(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+    ) -> list[int]:
+        return self.encode(text, add_special_tokens, allow_special, num_threads).tolist()
+
     def encode_batch(
         self,
         texts: Iterable[str],
