@@ -132,8 +132,8 @@ def _character_kinds(tables, decompositions, bint composes):
 cdef object _load_kinds(Form* form, tables, decompositions):
     """Number the kinds, passing ones first; the blocks of 256 characters' kinds, [n, 256]."""
     found = _character_kinds(tables, decompositions, form.composes)
-    distinct = {(0, 0, BOUNDARY), *found.values()}
-    ordered = sorted(distinct, key=lambda kind: (kind[0] != 0 or kind[2] != BOUNDARY, kind))
+    ordered = sorted({(0, 0, BOUNDARY), *found.values()},
+                     key=lambda kind: (kind[0] != 0 or kind[2] != BOUNDARY, kind))
     number = {kind: i for i, kind in enumerate(ordered)}
     for i, kind in enumerate(ordered):
         form.kinds[i].ccc, form.kinds[i].trail, form.kinds[i].flags = kind
