@@ -55,6 +55,10 @@ def test_what_tiktoken_reads_is_read(change: Callable[[bytes], bytes], tmp_path:
     assert tok.id_to_token(258) == "Ġthe"
     assert (tok.vocab_size, len(tok)) == (259, 261)
     assert tok.decode([257, 300, 299], skip_special_tokens=True) == "abc"
+    assert tok.describe()["pipeline"] == {
+        "pre_tokenizer": [f"Pattern of tiktoken({WORDS})"],
+        "model": ["Ranks(259 entries)"],
+    }
 
 
 @pytest.mark.parametrize(

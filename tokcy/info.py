@@ -9,6 +9,7 @@ from typing import Any
 
 from tokcy.arrayfile import MAGIC
 from tokcy.backend import Backend
+from tokcy.ranks import TiktokenBackend
 from tokcy.spec import AddedToken, ConfigFiles, TokenizerConfig
 from tokcy.spec.config import ADDED_TOKENS_FILE
 from tokcy.spec.fields import shown
@@ -47,7 +48,9 @@ def describe(
         "files": read,
         "backend": backend.name,
         "fallback_reason": fallback_reason,
-        "pipeline": _pipeline(sections),
+        "pipeline": (
+            _by_ranks(backend) if isinstance(backend, TiktokenBackend) else _pipeline(sections)
+        ),
         "vocab_size": backend.vocab_size(with_added_tokens=False),
         "tokens": backend.vocab_size(with_added_tokens=True),
         "added_tokens": len(backend.added_tokens),
@@ -84,6 +87,16 @@ def _pipeline(sections: Facts) -> dict[str, list[str]]:
         if sections.get(name):
             found[name] = [_words({"type": name.title(), **sections[name]})]
     return found
+
+
+def _by_ranks(backend: TiktokenBackend) -> dict[str, list[str]]:
+    """The same of a model in tiktoken's formats."""
+    (split,) = backend.plan.text.splits
+    entries = backend.vocab_size(with_added_tokens=False)
+    return {
+        "pre_tokenizer": [f"Pattern of tiktoken({split.pattern})"],
+        "model": [f"Ranks({entries:,} entries)"],
+    }
 
 
 def _flat(section: Any) -> Iterator[Facts]:
