@@ -238,10 +238,10 @@ def test_info_of_the_files_and_the_pipeline(tmp_path: Path) -> None:
 def test_the_backend_is_a_choice(model: Path, tmp_path: Path) -> None:
     chosen = json.loads(run("info", model, "--json", "--backend", "huggingface")[0])
     assert (chosen["backend"], chosen["fallback_reason"]) == ("huggingface", None)
-    content = synthetic.trained_model() | {"normalizer": {"type": "StripAccents"}}
+    content = synthetic.trained_model() | {"normalizer": {"type": "Nmt"}}
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
     error = one_line_error("count", tmp_path, "--text", "x", "--no-fallback")
-    assert "normalizer StripAccents is not supported natively" in error
+    assert "normalizer Nmt is not supported natively" in error
     _, err = run("info", model, environment={"TOKCY_BACKEND": "rust"}, code=2)
     assert "TOKCY_BACKEND must be one of 'auto', 'tokcy', 'huggingface', not 'rust'" in err
 
