@@ -261,7 +261,8 @@ class FittingBackend(NativeBackend):
         allow_special: bool,
         num_threads: SupportsIndex | None,
     ) -> list[int]:
-        return self.encode(text, add_special_tokens, allow_special, num_threads).tolist()
+        ids: list[int] = self.encode(text, add_special_tokens, allow_special, num_threads).tolist()
+        return ids
 
     def encode_batch(
         self,
