@@ -1,6 +1,7 @@
 """What a model file says, and whether this package can do it itself."""
 
-from .config import ConfigFile, ConfigFiles, DeclaredConfig, TokenizerConfig, read_config
+from .config import ConfigFile, ConfigFiles, DeclaredConfig, TokenizerConfig
+from .config_reader import read_config
 from .config_tokens import misnumbered, tokens_to_add, with_token_ids, with_tokens_added
 from .model import AddedToken, Padding, TokenizerSpec, Truncation
 from .normalizing import normalizer_of
