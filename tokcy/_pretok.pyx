@@ -31,6 +31,7 @@ from tokcy._bitmap cimport (
 )
 from tokcy._platform cimport tk_ctz64
 from tokcy._status cimport check_signals, raise_status
+from tokcy._utf8 cimport utf8_decode, utf8_width
 
 from tokcy.errors import SettingError
 from tokcy.pattern import split as _split
@@ -117,19 +118,8 @@ cdef extern from "_steps.h" nogil:
 
 cdef inline uint8_t wide_class(const Stage* stage, const uint8_t* p, size_t length) noexcept nogil:
     """The class of the character of two to four bytes at p."""
-    cdef size_t c
-    if length == 2:
-        c = <size_t>(p[0] & 0x1F) << 6 | (p[1] & 0x3F)
-    elif length == 3:
-        c = <size_t>(p[0] & 0x0F) << 12 | <size_t>(p[1] & 0x3F) << 6 | (p[2] & 0x3F)
-    else:
-        c = (<size_t>(p[0] & 0x07) << 18 | <size_t>(p[1] & 0x3F) << 12
-             | <size_t>(p[2] & 0x3F) << 6 | (p[3] & 0x3F))
+    cdef uint32_t c = utf8_decode(p, length)
     return stage.pages[<size_t>stage.page_index[c >> 7] << 7 | (c & 127)]
-
-
-cdef inline size_t wide_length(uint8_t lead) noexcept nogil:
-    return 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
 cdef bint mark_segments(const Scan* scan, size_t begin, size_t end, uint8_t* classes,
@@ -181,7 +171,7 @@ cdef bint classify(const Scan* scan, size_t begin, size_t end, uint8_t* classes,
         if not stage.byte_level:
             while leads:
                 i = <size_t>tk_ctz64(leads)
-                classes[i] = wide_class(stage, text + at + i, wide_length(text[at + i]))
+                classes[i] = wide_class(stage, text + at + i, utf8_width(text[at + i]))
                 leads &= leads - 1
         if skipping[0] or scan.segments[at >> 6]:
             skipping[0] = mark_segments(scan, at, stop, classes, skipping[0])
@@ -508,7 +498,7 @@ cdef size_t match_token(const Scan* scan, size_t begin, size_t end, int* kind,
         elif stage.byte_level or text[i] < 0x80:
             column = stage.byte_class[text[i]]
         else:
-            length = wide_length(text[i])
+            length = utf8_width(text[i])
             column = wide_class(stage, text + i, length)
         at = state * stage.n_columns + column
         if stage.accept[at]:

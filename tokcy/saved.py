@@ -33,6 +33,7 @@ from tokcy.spec import (
     TextPlan,
     TokenizerConfig,
     Truncation,
+    largest_added_id,
 )
 from tokcy.spec.model import (
     Lowercase,
@@ -54,9 +55,6 @@ REFERENCES: dict[str, Callable[[NativePlan, dict[str, Any]], NativeBackend]] = {
     _TIKTOKEN: TiktokenBackend,
 }
 """Whose character tables and rules a file has; another release of the reference may differ."""
-
-# The decoder has an array by id; in tiktoken's formats there may be holes before the special ones.
-ALWAYS_ALLOWED_ID = 2**20
 
 _NORMALIZER_STEPS = {
     step.__name__: step for step in (NormalForm, Lowercase, StripAccents, Strip, Prepend, Replace)
@@ -157,8 +155,8 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
     if not (text["byte_level"] or vocabulary.is_complete()):
         raise ValueError("kinds: a character is lacking")
     added = tuple(_added_token(row) for row in header["added_tokens"])
-    limit = max(vocabulary.max_id, vocabulary.n_entries + len(added), ALWAYS_ALLOWED_ID)
-    if not all(0 <= token.id <= limit for token in added):
+    largest = largest_added_id(vocabulary, len(added))
+    if not all(0 <= token.id <= largest for token in added):
         raise ValueError("added_tokens: an id beyond those of the vocabulary")
     post = dict(header["post_processor"])
     for name in ("prefix_ids", "suffix_ids"):

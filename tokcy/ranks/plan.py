@@ -12,13 +12,18 @@ from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
 from tokcy.native import NativeBackend
 from tokcy.pattern import Dialect, SplitTables, compile_split
-from tokcy.spec import AddedToken, DecoderPlan, NativePlan, PostProcessor, TextPlan
+from tokcy.spec import (
+    AddedToken,
+    DecoderPlan,
+    NativePlan,
+    PostProcessor,
+    TextPlan,
+    largest_added_id,
+)
 
 from .rankfile import Ranks, make_vocabulary
 
 __all__ = ["TiktokenBackend", "check_special_tokens", "plan_ranks", "special_tokens_of"]
-
-_ALWAYS_ALLOWED_ID = 2**20  # an array is indexed by id
 
 
 class TiktokenBackend(NativeBackend):
@@ -110,10 +115,10 @@ def _has_surrogate(content: str) -> bool:
 
 
 def _check_ids(added: tuple[AddedToken, ...], vocabulary: Vocabulary, source: str) -> None:
-    limit = max(_ALWAYS_ALLOWED_ID, vocabulary.max_id + len(added) + 1)
+    largest = largest_added_id(vocabulary, len(added))
     for token in added:
-        if not 0 <= token.id < limit:
-            reason = f"the id {token.id} of {token.content!r} is not between 0 and {limit - 1}"
+        if not 0 <= token.id <= largest:
+            reason = f"the id {token.id} of {token.content!r} is not between 0 and {largest}"
         elif vocabulary.has_id(token.id):
             reason = f"the id {token.id} of {token.content!r} is that of an ordinary token"
         elif vocabulary.token_to_id(token.content) is not None:

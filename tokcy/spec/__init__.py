@@ -5,7 +5,7 @@ from .config_reader import read_config
 from .config_tokens import misnumbered, tokens_to_add, with_token_ids, with_tokens_added
 from .model import AddedToken, Padding, TokenizerSpec, Truncation
 from .normalizing import normalizer_of
-from .plan import NativePlan, PostProcessor, Unsupported, plan_native
+from .plan import NativePlan, PostProcessor, Unsupported, largest_added_id, plan_native
 from .plan_decode import DecoderPlan
 from .plan_text import TextPlan
 from .tokenizer_json import read_tokenizer_json
@@ -24,6 +24,7 @@ __all__ = [
     "TokenizerSpec",
     "Truncation",
     "Unsupported",
+    "largest_added_id",
     "misnumbered",
     "normalizer_of",
     "plan_native",

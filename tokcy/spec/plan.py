@@ -34,7 +34,9 @@ from .plan_decode import DecoderPlan, UnplannableDecoderError, plan_decoder
 from .plan_model import UnplannableModelError, plan_borders, plan_vocabulary
 from .plan_text import TextPlan, UnplannableTextError, plan_text
 
-__all__ = ["NativePlan", "PostProcessor", "Unsupported", "plan_native"]
+__all__ = ["NativePlan", "PostProcessor", "Unsupported", "largest_added_id", "plan_native"]
+
+_ALWAYS_ALLOWED_ID = 2**20 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,11 @@ def plan_native(spec: TokenizerSpec) -> NativePlan | Unsupported:
         return _plan(spec)
     except _Unplannable as refusal:
         return Unsupported(refusal.reason, refusal.problem)
+
+
+def largest_added_id(vocabulary: Vocabulary, n_added: int) -> int:
+    """The largest id that one of ``n_added`` tokens may have, as an array is indexed by id."""
+    return max(_ALWAYS_ALLOWED_ID, vocabulary.max_id + n_added)
 
 
 def _plan(spec: TokenizerSpec) -> NativePlan:
