@@ -329,7 +329,7 @@ def test_cascades_take_few_passes(names: tuple[str, ...]) -> None:
     assert time.process_time() - start < 0.1
 
 
-# The patterns of the Hub that tokenizers.js collected (R10)
+# The patterns of the Hub that tokenizers.js collected
 
 HUB_REFUSED = {
     "hub-004": "lookahead of more than one character",
