@@ -1,4 +1,4 @@
-"""Small byte-level BPE models for tests: trained on a few sentences, or with random merges.
+"""Small BPE models for tests: trained on a few sentences, or with random merges.
 
 Import it plainly (``import synthetic``): pytest puts this folder on the path. Models are
 dictionaries in the shape of tokenizer.json, so a test can change any field before loading.

@@ -65,7 +65,7 @@ cdef uint64_t DROPPED = 0xFE00000000000000ULL    # the key of a piece that becom
 
 @cython.final
 cdef class Bpe:
-    """A byte-level BPE model; immutable but for its cache, shared by threads.
+    """A BPE model; immutable but for its cache, shared by threads.
 
     Args:
         vocabulary: entries and merges. Every id is below 2**28.

@@ -223,7 +223,8 @@ class LoadedModel:
         once it is whole.
 
         Raises:
-            TokcyError: Hugging Face's object does the work, so there is nothing to save.
+            TokcyError: Hugging Face's object does the work, so there is nothing to save; or a model
+                of characters may lack some, of which the saved form says nothing.
             OSError: the file cannot be written.
         """
         if not isinstance(self._backend, NativeBackend):

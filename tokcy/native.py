@@ -1,4 +1,4 @@
-"""The native backend: a planned byte-level BPE pipeline, run by the compiled engine."""
+"""The native backend: a planned BPE pipeline, run by the compiled engine."""
 
 from __future__ import annotations
 
