@@ -21,6 +21,9 @@ from pathlib import Path
 import pytest
 import tokenizers
 from hypothesis import HealthCheck, settings
+from simd import variants
+
+from tokcy._pretok import PreTokenizer
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_DATA = "no test data: set TOKCY_DATA to the folder with the models and corpora"
@@ -128,3 +131,9 @@ def oracle(model_path: Callable[[str], Path]) -> Callable[[str], tokenizers.Toke
         return tokenizers.Tokenizer.from_file(str(model_path(name)))
 
     return load
+
+
+@pytest.fixture(scope="session", params=variants(lambda name: PreTokenizer([], simd=name)))
+def simd(request: pytest.FixtureRequest) -> str:
+    """Every variant of the wide steps that this processor has."""
+    return str(request.param)

@@ -115,17 +115,6 @@ def test_merges_that_never_happen(merges: list[tuple[str, str]], texts: list[byt
         assert bpe.merge(text) == oracle_ids(oracle, text)
 
 
-@pytest.fixture(scope="module", params=["scalar", "avx2", "avx512"])
-def simd(request: pytest.FixtureRequest) -> str:
-    """Every variant of the inner loops that this processor has."""
-    variant: str = request.param
-    try:
-        PreTokenizer([], simd=variant)
-    except ValueError:
-        pytest.skip(f"the processor has no {variant}")
-    return variant
-
-
 # Letters that make words of up to 60 bytes: ASCII, two and three bytes, and halves of those.
 WORDS = st.lists(
     st.text(alphabet="abcé中丰", min_size=1, max_size=20), min_size=1, max_size=200

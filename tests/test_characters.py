@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pytest
 import synthetic
 import tokenizers
 from hypothesis import given
@@ -97,17 +96,6 @@ def test_merging(merges: list[tuple[str, str]], folded: bool, texts: list[str]) 
         piece = folded_bytes(text.replace(" ", "▁")) if folded else text.encode()
         expected = oracle_ids(oracle, text.replace(" ", "▁") if folded else text)
         assert bpe.merge(piece) == expected
-
-
-@pytest.fixture(scope="module", params=["scalar", "avx2", "avx512"])
-def simd(request: pytest.FixtureRequest) -> str:
-    """Every variant of the inner loops that this processor has."""
-    variant: str = request.param
-    try:
-        PreTokenizer([], simd=variant)
-    except ValueError:
-        pytest.skip(f"the processor has no {variant}")
-    return variant
 
 
 @given(merge_lists, st.lists(TEXTS | LONG_TEXTS, min_size=1, max_size=6))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from simd import variants
 
 from tokcy._decode import Decoder, text_of
 from tokcy._spelling import token_text_to_bytes
@@ -17,22 +17,8 @@ from tokcy._vocab import Vocabulary
 from tokcy.spec import DecoderPlan
 
 BORDERS = [0, 1, 2, 15, 16, 31, 32, 33, 47, 48, 60, 61, 62, 63, 64, 65, 66, 67, 126, 127, 128]
+VARIANTS = variants(lambda name: text_of(b"", name))
 FILLERS = ["a", "é", "ÿ", "Ā", "中", "\uffff", "🙂"]
-
-
-def simd_variants() -> list[str]:
-    """Those that this processor has."""
-    found = []
-    for name in ("scalar", "avx2", "avx512"):
-        with contextlib.suppress(ValueError):
-            text_of(b"", name)
-            found.append(name)
-    return found
-
-
-@pytest.fixture(params=simd_variants())
-def simd(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def lossy(content: bytes) -> str:
@@ -48,7 +34,7 @@ pieces = st.one_of(
 
 @given(st.lists(pieces, max_size=6).map(b"".join))
 def test_valid_text(content: bytes) -> None:
-    for simd in simd_variants():
+    for simd in VARIANTS:
         assert text_of(content, simd) == lossy(content)
 
 
@@ -60,7 +46,7 @@ def test_broken_text(content: bytes, faults: list[tuple[int, bytes]]) -> None:
     for at, fault in faults:
         at %= len(content) + 1
         content = content[:at] + fault + content[at + len(fault) // 2 :]
-    for simd in simd_variants():
+    for simd in VARIANTS:
         assert text_of(content, simd) == lossy(content)
 
 

@@ -104,16 +104,6 @@ def test_tokens_that_can_be_cut_in_several_ways() -> None:
         check_merging(ranks, texts)
 
 
-@pytest.fixture(scope="module", params=["scalar", "avx2", "avx512"])
-def simd(request: pytest.FixtureRequest) -> str:
-    variant: str = request.param
-    try:
-        PreTokenizer([], simd=variant)
-    except ValueError:
-        pytest.skip(f"this processor has no {variant}")
-    return variant
-
-
 @settings(max_examples=100)
 @given(
     st.one_of(rank_tables(), rank_tables("abé", 4)),

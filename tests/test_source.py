@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 
 import pytest
 import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from simd import variants
 
 from tokcy import EncodeTypeError, Tokenizer
 from tokcy._source import utf8
 
+VARIANTS = variants(lambda name: utf8("", name))
 tok = Tokenizer.from_json(json.dumps(synthetic.model_from_merges([])))
 
 # CPython keeps a string in one, two or four bytes a character, as its greatest character needs.
 ALPHABETS = ["ab\x7f\0", "aé\x80ÿ", "aéĀ߿ࠀ中\ud7ff\ue000\uffff", "aé中🙂\U00010000\U0010ffff"]
-
-
 # Around the borders of blocks of 8, 16, 32 and 64 characters.
 BORDERS = [n + d for n in (0, 8, 16, 32, 64, 128) for d in (-1, 0, 1) if n + d >= 0]
-
-
-def simd_variants() -> list[str]:
-    """Those that this processor has."""
-    found = []
-    for name in ("scalar", "avx2", "avx512"):
-        with contextlib.suppress(ValueError):
-            utf8("", name)
-            found.append(name)
-    return found
 
 
 def utf8_of(text: str) -> bytes:
@@ -74,11 +63,11 @@ def test_surrogates_are_named(at: int, rest: str) -> None:
 )
 def test_simd_variants_agree(parts: list[tuple[str, int]]) -> None:
     text = "".join(part + "a" * n for part, n in parts)
-    for simd in simd_variants():
+    for simd in VARIANTS:
         assert utf8(text, simd) == text.encode()
 
 
-@pytest.mark.parametrize("simd", simd_variants())
+@pytest.mark.parametrize("simd", VARIANTS)
 def test_characters_of_all_lengths_at_block_borders(simd: str) -> None:
     for widest in ("é", "中", "🙂"):
         for rest in ("a", "\0", "é", "ࠀ", "中", "\ue000", "\uffff", "🙂"):
@@ -87,7 +76,7 @@ def test_characters_of_all_lengths_at_block_borders(simd: str) -> None:
                     assert utf8(text, simd) == text.encode()
 
 
-@pytest.mark.parametrize("simd", simd_variants())
+@pytest.mark.parametrize("simd", VARIANTS)
 def test_every_character(simd: str) -> None:
     codes = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     for last in (0x100, 0x10000, 0x110000):
@@ -95,7 +84,7 @@ def test_every_character(simd: str) -> None:
         assert utf8(text, simd) == text.encode()
 
 
-@pytest.mark.parametrize("simd", simd_variants())
+@pytest.mark.parametrize("simd", VARIANTS)
 @pytest.mark.parametrize("rest", ["a", "é", "中", "🙂"])
 def test_surrogates_stop_every_variant(simd: str, rest: str) -> None:
     for n in BORDERS:
