@@ -27,9 +27,9 @@ from tokcy._platform cimport (
     tk_store_release64,
 )
 from tokcy._prepare cimport Span, release
+from tokcy._status cimport OUT_OF_MEMORY
 
 cdef enum:
-    OUT_OF_MEMORY = -1
     # The ids of longer texts have memory of their own. For shorter ones malloc has pages that
     # earlier calls have touched: 1.1 ms in place of 1.2 for 600 KB of English.
     LONG_TEXT_BYTES = 768 << 10

@@ -15,8 +15,9 @@ from tokcy.loading import find_pretrained, find_rank_file, read_model_file
 from tokcy.making import Made, make_backend, with_config
 from tokcy.native import NativeBackend
 from tokcy.ranks import ENCODINGS, TiktokenBackend, load_encoding, load_rank_model
-from tokcy.saved import pack_backend, write_file
+from tokcy.saved import pack_backend
 from tokcy.spec import ConfigFiles, TokenizerConfig
+from tokcy.writing import whole_file
 
 __all__ = ["LoadedModel"]
 
@@ -232,7 +233,9 @@ class LoadedModel:
                 f"{self._source} runs on Hugging Face tokenizers and has no saved form: "
                 f"{self._fallback_reason or 'that backend was asked for'}"
             )
-        write_file(path, self._saved_form())
+        data = self._saved_form()
+        with whole_file(path) as file:
+            file.write(data)
 
     def _saved_form(self) -> bytes:
         assert isinstance(self._backend, NativeBackend)

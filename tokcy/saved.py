@@ -7,9 +7,6 @@ check their tables, and `pattern.saved` those of a split, before code that check
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from importlib.metadata import version
@@ -45,7 +42,7 @@ from tokcy.spec.model import (
     StripAccents,
 )
 
-__all__ = ["REFERENCES", "load_backend", "pack_backend", "write_file"]
+__all__ = ["REFERENCES", "load_backend", "pack_backend"]
 
 _TOKENIZERS = "tokenizers 0.23.3"
 _TIKTOKEN = "tiktoken 0.14.0"
@@ -125,18 +122,6 @@ def load_backend(data: bytes, source: str) -> tuple[NativeBackend, TokenizerConf
         raise ModelFileError(
             f"{type(error).__name__}: {error}", source=source, field="content"
         ) from error
-
-
-def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file at once: whoever opens it finds the old content or the new one, whole."""
-    unfinished = f"{os.fspath(path)}.{secrets.token_hex(4)}.part"
-    try:
-        with open(unfinished, "xb") as file:
-            file.write(data)
-        os.replace(unfinished, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(unfinished)
 
 
 def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> NativePlan:

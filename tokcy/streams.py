@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from tokcy.errors import TokcyError
+from tokcy.writing import whole_file
 
 __all__ = [
     "STDIN",
@@ -93,14 +94,8 @@ def shown(name: str) -> str:
 def output_file(name: str | None) -> Iterator[BinaryIO]:
     """The file to write, or stdout. A named one appears, or is replaced, when all went well."""
     if name is not None:
-        unfinished = f"{name}.part"
-        try:
-            with open(unfinished, "wb") as file:
-                yield file
-            os.replace(unfinished, name)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(unfinished)
+        with whole_file(name) as file:
+            yield file
         return
     # Not sys.stdout.buffer: with PYTHONUNBUFFERED that is a raw file, which may write a part
     # of what it is given and leave it at that.
