@@ -45,6 +45,10 @@ cdef enum:
     UTF8_MOST = 4
     SHORT_RUN = 16          # marks that insertion sort orders faster than counting
 
+ctypedef fused Key:
+    uint32_t
+    uint64_t
+
 cdef struct Item:           # a character on its way
     uint32_t code
     uint8_t ccc
@@ -310,7 +314,7 @@ cdef int decompose(const Form* form, uint32_t code, Items* items) noexcept nogil
         if syllable % T_COUNT:
             return push(form, items, T_BASE + syllable % T_COUNT, True)
         return 0
-    row = lower_bound32(form.decomposing, form.n_decomposing, code)
+    row = lower_bound(form.decomposing, form.n_decomposing, code)
     if row == form.n_decomposing or form.decomposing[row] != code:
         return push(form, items, code, False)
     first = form.decomposition_ends[row - 1] if row else 0
@@ -404,7 +408,7 @@ cdef uint32_t compose(uint32_t first, uint32_t second) noexcept nogil:
         return HANGUL_BASE + (leading * V_COUNT + vowel) * T_COUNT
     if syllable < HANGUL_SYLLABLES and syllable % T_COUNT == 0 and 0 < tail < T_COUNT:
         return first + tail
-    row = lower_bound64(pairs, n_pairs, key)
+    row = lower_bound(pairs, n_pairs, key)
     return composites[row] if row < n_pairs and pairs[row] == key else 0
 
 
@@ -428,18 +432,8 @@ cdef void emit(const uint8_t* text, size_t cursor, const Items* items,
             change += 1
 
 
-cdef size_t lower_bound32(const uint32_t* values, size_t n, uint32_t value) noexcept nogil:
-    cdef size_t low = 0, high = n, middle
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-cdef size_t lower_bound64(const uint64_t* values, size_t n, uint64_t value) noexcept nogil:
+cdef size_t lower_bound(const Key* values, size_t n, Key value) noexcept nogil:
+    """How many of the sorted values are below this one."""
     cdef size_t low = 0, high = n, middle
     while low < high:
         middle = (low + high) // 2
