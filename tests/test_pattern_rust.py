@@ -8,6 +8,7 @@ import pytest
 import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_patterns import random_patterns
 from split_oracle import our_pieces, texts
 
 from tokcy._pretok import PreTokenizer
@@ -33,28 +34,8 @@ GREEDY = ("*", "+", "?", "{2}", "{1,2}", "{,2}", "{1,}", "{1,3}")
 LAZY = ("*?", "+?", "??", "{0,2}?", "{2,3}?", "{2}?")
 POSSESSIVE = ("*+", "++", "?+", "{1,2}+", "{2}+", "{1,}+", "{0,2}+", "{1,3}+")
 TEXTS = st.text(st.sampled_from("aabbcc1 \n\t²é\u2028ſAsKßẞ\u212a中~-}"), max_size=12)
-
-
-def _larger(smaller: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    group = smaller.map("(?:{})".format)
-    return st.one_of(
-        st.builds(str.__add__, smaller, smaller),
-        st.builds("(?:{}|{})".format, smaller, smaller),
-        st.builds("({}|)".format, smaller),
-        st.builds("(?i:{})".format, smaller),
-        st.builds(str.__add__, group, st.sampled_from(GREEDY + LAZY + POSSESSIVE)),
-        st.builds(str.__add__, st.sampled_from(SETS), st.sampled_from(POSSESSIVE)),
-        st.builds("(?>{}{})".format, st.sampled_from(SETS), st.sampled_from(GREEDY)),
-    )
-
-
-ATOMS = st.one_of(
-    st.sampled_from(SETS),
-    st.builds("(?{}{})".format, st.sampled_from("=!"), st.sampled_from(SETS)),
-    st.sampled_from(("$", r"\z")),
-)
-PATTERNS = st.lists(st.recursive(ATOMS, _larger, max_leaves=6), min_size=1, max_size=4).map(
-    "|".join
+PATTERNS = random_patterns(
+    SETS, GREEDY, GREEDY + LAZY + POSSESSIVE, POSSESSIVE, wrappers=("(?i:{})",)
 )
 
 

@@ -1,4 +1,4 @@
-"""Models in tiktoken's formats, as tiktoken itself has them."""
+"""Models in tiktoken's formats: real ones as tiktoken has them, and the files of a small one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import tiktoken
 from tiktoken.load import load_tiktoken_bpe
@@ -25,6 +26,10 @@ RANK_FILES = {
 TEKKEN = "mistral_tekken_240911"
 MODELS = [*RANK_FILES, TEKKEN]
 
+BYTES = {bytes([byte]): byte for byte in range(256)}
+RANKS = {**BYTES, b"ab": 256, b"abc": 257, b" the": 258}
+WORDS = r" ?\p{L}+|\s+|[^\s\p{L}]+"
+
 
 def file_of(data_dir: Path, name: str) -> Path:
     return data_dir / "tokenizers" / name / RANK_FILES.get(name, "tekken.json")
@@ -33,6 +38,25 @@ def file_of(data_dir: Path, name: str) -> Path:
 def rank_file(ranks: Mapping[bytes, int]) -> bytes:
     """What tiktoken writes of them."""
     return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ranks.items())
+
+
+def tekken(**config: Any) -> dict[str, Any]:
+    """The content of a ``tekken.json`` with `RANKS` behind 30 special tokens."""
+    vocab = [
+        {"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None}
+        for token, rank in [*RANKS.items(), (b"beyond", 259), (b"the size", 260)]
+    ]
+    return {
+        "config": {
+            "pattern": WORDS,
+            "num_vocab_tokens": 261,
+            "default_vocab_size": 259 + 30,
+            "default_num_special_tokens": 30,
+            "version": "v3",
+            **config,
+        },
+        "vocab": vocab,
+    }
 
 
 def encoding(
