@@ -45,6 +45,7 @@ cdef inline void open_run(Output* out) noexcept nogil:
 
 
 cdef void output_free(Output* out) noexcept nogil
+cdef const uint32_t* ids_of(cnp.ndarray ids, size_t* n) except NULL
 
 
 cdef class Decoder:

@@ -44,6 +44,15 @@ cdef const tk_transcode_ops* best = tk_find_transcode(_simd.encode())
 cdef const uint8_t* REPLACEMENT = b"\xef\xbf\xbd"
 
 
+cdef const uint32_t* ids_of(cnp.ndarray ids, size_t* n) except NULL:
+    """The ids in an array uint32[n], and how many there are."""
+    if (cnp.PyArray_NDIM(ids) != 1 or cnp.PyArray_TYPE(ids) != cnp.NPY_UINT32
+            or not cnp.PyArray_ISCARRAY_RO(ids)):
+        raise ValueError("ids must be a contiguous array uint32[n]")
+    n[0] = cnp.PyArray_DIM(ids, 0)
+    return <const uint32_t*>cnp.PyArray_DATA(ids)
+
+
 @cython.final
 cdef class Decoder:
     """The decoder of one tokenizer; immutable, shared by threads.
@@ -185,13 +194,8 @@ cdef class Decoder:
 
     cdef int _join(self, cnp.ndarray ids, Output* out, Span* text) except -1:
         """Find the bytes of all ids; they lie in `out`."""
-        cdef size_t n
-        cdef const uint32_t* data
-        if (cnp.PyArray_NDIM(ids) != 1 or cnp.PyArray_TYPE(ids) != cnp.NPY_UINT32
-                or not cnp.PyArray_ISCARRAY_RO(ids)):
-            raise ValueError("ids must be a contiguous array uint32[n]")
-        n = cnp.PyArray_DIM(ids, 0)
-        data = <const uint32_t*>cnp.PyArray_DATA(ids)
+        cdef size_t n = 0
+        cdef const uint32_t* data = ids_of(ids, &n)
         if self.by_place:
             self._append_by_place(data, n, out)
         else:

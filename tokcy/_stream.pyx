@@ -15,7 +15,7 @@ from libc.stdlib cimport free
 from libc.string cimport memmove, memset
 
 from tokcy._bytes cimport Bytes, bytes_append
-from tokcy._decode cimport Decoder, Output, output_free
+from tokcy._decode cimport Decoder, Output, ids_of, output_free
 from tokcy._textsteps cimport FIRST, LAST
 
 from tokcy.errors import TokenIdError
@@ -89,14 +89,9 @@ cdef class StreamState:
 
     def feed(self, cnp.ndarray ids):
         """The same with many ids (uint32[n])."""
-        cdef size_t i = 0, n
-        cdef const uint32_t* data
+        cdef size_t i = 0, n = 0
+        cdef const uint32_t* data = ids_of(ids, &n)
         cdef Bytes rest
-        if (cnp.PyArray_NDIM(ids) != 1 or cnp.PyArray_TYPE(ids) != cnp.NPY_UINT32
-                or not cnp.PyArray_ISCARRAY_RO(ids)):
-            raise ValueError("ids must be a contiguous array uint32[n]")
-        n = cnp.PyArray_DIM(ids, 0)
-        data = <const uint32_t*>cnp.PyArray_DATA(ids)
         while i < n and self.decoder.by_place and (self.decoder.by_last or not self.started):
             if self.decoder.is_kept(data[i], &self.out):
                 self._push(data[i])
