@@ -8,10 +8,11 @@ from typing import Protocol, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from tokcy.errors import TokcyError
 from tokcy.spec import AddedToken
 from tokcy.stream import DecodeStream
 
-__all__ = ["Backend", "CacheInfo", "Ids", "Offsets"]
+__all__ = ["Backend", "CacheInfo", "Ids", "Offsets", "control_token_error"]
 
 Ids = NDArray[np.uint32]
 Offsets = NDArray[np.int64]
@@ -83,3 +84,11 @@ class Backend(Protocol):
     def added_tokens(self) -> tuple[AddedToken, ...]: ...
 
     def cache_info(self) -> CacheInfo: ...
+
+
+def control_token_error(token: str | None) -> TokcyError:
+    """For a text of which the model makes a control token though none is to be recognised."""
+    return TokcyError(
+        f"the model makes its control token {token!r} of plain text; this text cannot be encoded "
+        "with allow_special=False"
+    )

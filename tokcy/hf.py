@@ -20,7 +20,7 @@ from tokenizers import Encoding, Tokenizer
 from tokcy._decode import Decoder
 from tokcy._stream import StreamState
 from tokcy._vocab import Vocabulary
-from tokcy.backend import CacheInfo, Ids, Offsets
+from tokcy.backend import CacheInfo, Ids, Offsets, control_token_error
 from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
 from tokcy.hf_next import NextTokenizer
 from tokcy.spec import AddedToken, DecoderPlan
@@ -211,11 +211,7 @@ class HuggingFaceBackend:
             from_text = np.array(encoding.special_tokens_mask, dtype=np.uint32) == 0
             found = ids[from_text & np.isin(ids, self._control_ids)]
             if len(found):
-                token = self.id_to_token(int(found[0]))
-                raise TokcyError(
-                    f"the model makes its control token {token!r} of plain text; "
-                    "this text cannot be encoded with allow_special=False"
-                )
+                raise control_token_error(self.id_to_token(int(found[0])))
         return ids
 
     def _tokenizer_for(self, allow_special: bool) -> Tokenizer:

@@ -15,8 +15,7 @@ from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
 from tokcy._stream import StreamState
-from tokcy.backend import CacheInfo, Ids, Offsets
-from tokcy.errors import TokcyError
+from tokcy.backend import CacheInfo, Ids, Offsets, control_token_error
 from tokcy.lengths import Lengths
 from tokcy.offsets import SpaceTrimmer
 from tokcy.spec import AddedToken, NativePlan, normalizer_of
@@ -193,10 +192,7 @@ class NativeBackend:
         ids = self._engine.encode(text, False, False, None)
         found = ids[np.isin(ids, self._control_ids)]
         if len(found):
-            raise TokcyError(
-                f"the model makes its control token {self.id_to_token(int(found[0]))!r} of plain "
-                "text; this text cannot be encoded with allow_special=False"
-            )
+            raise control_token_error(self.id_to_token(int(found[0])))
 
     @cached_property
     def _control_ids(self) -> Ids:
