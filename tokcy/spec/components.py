@@ -135,22 +135,11 @@ def _read_pattern(pattern: Node) -> tuple[str, bool]:
 
 def _read_split(node: Node) -> Split | Other:
     text, is_regex = _read_pattern(node.child("pattern"))
-    behavior = _read_behavior(node)
+    behavior = node.child("behavior").variant(_BEHAVIORS)
     invert = node.child("invert").boolean()
     if behavior is None:
         return Other("Split")
     return Split(text, is_regex, behavior, invert)
-
-
-def _read_behavior(node: Node) -> Behavior | None:
-    """The member ``behavior``, or ``None`` in the spelling ``{"Isolated": null}``."""
-    field = node.child("behavior")
-    if type(field.value) is dict:
-        return None
-    for behavior in _BEHAVIORS:
-        if behavior == field.value:
-            return behavior
-    raise field.error(f"must be one of {', '.join(_BEHAVIORS)}, not {shown(field.value)}")
 
 
 def _read_digits(node: Node) -> Digits:
@@ -160,7 +149,7 @@ def _read_digits(node: Node) -> Digits:
 def _read_punctuation(node: Node) -> Punctuation | Other:
     if "behavior" not in node.value:
         return Punctuation("Isolated")
-    behavior = _read_behavior(node)
+    behavior = node.child("behavior").variant(_BEHAVIORS)
     return Other("Punctuation") if behavior is None else Punctuation(behavior)
 
 
@@ -168,14 +157,10 @@ def read_metaspace(node: Node) -> Metaspace | Other:
     replacement = node.child("replacement").character()
     scheme: PrependScheme = "always"
     if "prepend_scheme" in node.value:
-        field = node.child("prepend_scheme")
-        if type(field.value) is dict:  # serde's other spelling of a variant
+        named = node.child("prepend_scheme").variant(_PREPEND_SCHEMES)
+        if named is None:
             return Other("Metaspace")
-        if field.value not in _PREPEND_SCHEMES:
-            raise field.error(
-                f"must be one of {', '.join(_PREPEND_SCHEMES)}, not {shown(field.value)}"
-            )
-        scheme = field.value
+        scheme = named
     if _optional_boolean(node, "add_prefix_space") is False and scheme != "never":
         raise node.child("add_prefix_space").error(f"does not match prepend_scheme {scheme!r}")
     if node.value.get("str_rep") is not None:

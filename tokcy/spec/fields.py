@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from tokcy.errors import ModelFileError
 
 __all__ = ["U32_MAX", "Node", "shown"]
+
+_Name = TypeVar("_Name", bound=str)
 
 U32_MAX = 2**32 - 1
 _SHOWN_LENGTH = 60
@@ -97,3 +99,12 @@ class Node:
         if len(text) != 1:
             raise self.type_error("one character")
         return text
+
+    def variant(self, names: Sequence[_Name]) -> _Name | None:
+        """One of these names, or ``None`` in serde's other spelling, ``{"Left": null}``."""
+        if type(self.value) is dict:
+            return None
+        for name in names:
+            if name == self.value:
+                return name
+        raise self.error(f"must be one of {', '.join(names)}, not {shown(self.value)}")

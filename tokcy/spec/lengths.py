@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from .fields import Node, shown
 from .model import Direction, Other, Padding, Strategy, Truncation
@@ -11,8 +11,6 @@ __all__ = ["read_padding", "read_truncation"]
 
 _STRATEGIES: tuple[Strategy, ...] = ("LongestFirst", "OnlyFirst", "OnlySecond")
 _DIRECTIONS: tuple[Direction, ...] = ("Left", "Right")
-
-_Name = TypeVar("_Name", bound=str)
 
 
 def read_truncation(node: Node) -> Truncation | Other | None:
@@ -24,9 +22,9 @@ def read_truncation(node: Node) -> Truncation | Other | None:
     node.object()
     direction: Direction | None = "Right"
     if "direction" in node.value:
-        direction = _read_name(node.child("direction"), _DIRECTIONS)
+        direction = node.child("direction").variant(_DIRECTIONS)
     max_length = node.child("max_length").usize()
-    strategy = _read_name(node.child("strategy"), _STRATEGIES)
+    strategy = node.child("strategy").variant(_STRATEGIES)
     stride = node.child("stride").usize()
     if direction is None or strategy is None:
         return Other("with an object for a name")
@@ -48,7 +46,7 @@ def read_padding(node: Node) -> Padding | Other | None:
         raise strategy.error(
             f'must be "BatchLongest" or {{"Fixed": …}}, not {shown(strategy.value)}'
         )
-    direction = _read_name(node.child("direction"), _DIRECTIONS)
+    direction = node.child("direction").variant(_DIRECTIONS)
     multiple = None
     if node.value.get("pad_to_multiple_of") is not None:
         multiple = node.child("pad_to_multiple_of").usize()
@@ -58,13 +56,3 @@ def read_padding(node: Node) -> Padding | Other | None:
     if direction is None:
         return Other("with an object for a name")
     return Padding(length, multiple or 1, pad_id, direction)
-
-
-def _read_name(node: Node, names: tuple[_Name, ...]) -> _Name | None:
-    """One of the names, or ``None`` in the spelling ``{"Left": null}``."""
-    if type(node.value) is dict:
-        return None
-    for name in names:
-        if name == node.value:
-            return name
-    raise node.error(f"must be one of {', '.join(names)}, not {shown(node.value)}")
