@@ -113,6 +113,18 @@ def test_gaps_between_ranks_are_fine() -> None:
     assert backend.encode("abc the", True, True, None).tolist() == [771, 774]
 
 
+def test_a_special_token_behind_ranks_with_gaps_is_saved(tmp_path: Path) -> None:
+    tokens = [*BYTES, *(b"%05d" % i for i in range(20_000))]
+    path, saved = tmp_path / "x.tiktoken", tmp_path / "x.tokcy"
+    path.write_bytes(rank_file({token: 60 * i for i, token in enumerate(tokens)}))
+    end = 60 * len(tokens) - 59
+    tok = Tokenizer.from_tiktoken(path, pattern=WORDS, special_tokens={"<|end|>": end})
+    tok.save(saved)
+    for same in (tok, Tokenizer.from_file(saved)):
+        assert same.encode("00001<|end|>").tolist() == [60 * 257, end]
+        assert same.decode([60 * 257, end]) == "00001<|end|>"
+
+
 def test_unknown_ranks_need_a_pattern(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.model"
     path.write_bytes(rank_file(RANKS))
