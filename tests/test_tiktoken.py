@@ -305,6 +305,13 @@ def test_ids_of_chunks(kimi: tuple[Tokenizer, tiktoken.Encoding], corpus: Corpus
         assert [row.tolist() for row in tok.encode_batch(texts, **options)] == expected
     assert len(tok.encode(texts[0])) == 18_000
     assert len(tok.encode(texts[0], chunking="kimi")) == 18_001
+    assert (
+        tok.encode_to_list(texts[0], chunking="kimi")
+        == tok.encode(texts[0], chunking="kimi").tolist()
+    )
+    assert tok.count_batch(texts[:2], chunking="kimi").tolist() == [
+        tok.count(text, chunking="kimi") for text in texts[:2]
+    ]
 
 
 def test_chunking_is_refused_elsewhere(

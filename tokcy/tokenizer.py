@@ -73,12 +73,17 @@ class Tokenizer(LoadedModel):
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> list[int]:
         """``encode(text, …).tolist()``, but made several times as fast, without an array.
 
         As in `TokenBatch.to_list`, which does the same for many texts, the integers are made
         once per process and kept.
         """
+        if chunking is not None:
+            chunks = encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)
+            ids: list[int] = chunks[0].tolist()
+            return ids
         return self._backend.encode_to_list(text, add_special_tokens, allow_special, num_threads)
 
     def encode_batch(
@@ -147,12 +152,17 @@ class Tokenizer(LoadedModel):
         add_special_tokens: bool = True,
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
+        chunking: str | None = None,
     ) -> NDArray[np.int64]:
         """int64[k]: the number of ids of each text."""
-        _, offsets = self._backend.encode_batch(
-            texts, add_special_tokens, allow_special, num_threads
+        batch = self.encode_batch(
+            texts,
+            add_special_tokens=add_special_tokens,
+            allow_special=allow_special,
+            num_threads=num_threads,
+            chunking=chunking,
         )
-        return np.diff(offsets)
+        return np.diff(batch.offsets)
 
     def truncate(
         self,
