@@ -115,7 +115,7 @@ def test_no_control_token_from_untrusted_text(
         ids = subject.encode(text, allow_special=False, add_special_tokens=False).tolist()
         assert control.isdisjoint(ids)
         assert ids == plain.encode(text).ids
-        options = {"allow_special": False, "add_special_tokens": False}
+        options: dict[str, Any] = {"allow_special": False, "add_special_tokens": False}
         assert subject.encode_to_list(text, **options) == ids
         around = subject.encode(text, allow_special=False).tolist()
         assert around == [*subject.encode("").tolist()[:1], *ids, *subject.encode("").tolist()[1:]]
