@@ -191,6 +191,22 @@ def test_which_files_count(tmp_path: Path) -> None:
         Tokenizer.from_file(path, config=3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_pad_token_of_the_model_file_is_not_that_of_added_tokens(
+    backend: str, tmp_path: Path
+) -> None:
+    """transformers takes it from there after it has looked into ``added_tokens.json``: as text."""
+    model = small_model(normalizer={"type": "Lowercase"})
+    model["added_tokens"] = [{**synthetic.added_token("<a>b", special=False), "id": 257}]
+    model["padding"] = {
+        "strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": None,
+        "pad_id": 0, "pad_type_id": 0, "pad_token": "X",
+    }  # fmt: skip
+    files = {"tokenizer.json": model, "added_tokens.json": {"X": 257}}
+    tok = Tokenizer.from_file(write(tmp_path, files), backend=backend)
+    assert tok.decode(tok.encode("X xX")) == "X xX"
+
+
 # ------------------------------------------------------------------------------- everything else
 
 

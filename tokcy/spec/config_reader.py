@@ -49,8 +49,8 @@ def read_config(files: ConfigFiles, pad_token: str | None = None) -> DeclaredCon
         listed = _added_tokens_file(_read_object(files, ADDED_TOKENS_FILE), special)
         numbered = dict(listed)  # of an id that stands twice, the last counts
         by_content = {token.content: token for _, token in listed}
-        for name in NAMED_TOKENS:
-            if name in named:
+        for name in NAMED_TOKENS:  # but not the file's padding, which counts only after this
+            if name in named and (name in config.value or name in special_map.value):
                 named[name] = by_content.get(named[name].content, named[name])
     else:
         numbered = _added_tokens_decoder(config.child("added_tokens_decoder"))
