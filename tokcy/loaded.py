@@ -76,8 +76,9 @@ class LoadedModel:
             path: the file.
             config: what else says which tokens there are, as in `transformers`: with ``True``
                 ``tokenizer_config.json`` and its kin in the same folder, where there are any;
-                with ``False`` nothing, which gives the tokens of Hugging Face `tokenizers`; or
-                another folder, the path of another such file, or its content as a mapping.
+                with ``False`` nothing, or where there is no such file, it is the tokens of
+                Hugging Face `tokenizers`; or another folder, the path of another such file, or
+                its content as a mapping.
             backend: ``"auto"`` or ``"tokcy"`` for the native engine wherever it can do the model,
                 ``"huggingface"`` for `tokenizers`; ``None`` leaves it to ``TOKCY_BACKEND``, and
                 without that it is ``"auto"``. It says nothing of tiktoken's formats.

@@ -48,7 +48,8 @@ class Tokenizer(LoadedModel):
             text: any str that UTF-8 can express.
             add_special_tokens: let the post-processor put its tokens around the text.
             allow_special: recognise added tokens spelt out in the text. With ``False`` none is,
-                so the text of a user can never become a control token.
+                so the text of a user can never become a control token: where the model by itself
+                makes one of plain text, the text is refused.
             num_threads: at most so many threads; by default see ``tokcy.set_num_threads``.
                 Short texts use one.
             chunking: ``"kimi"`` cuts long texts where the code that comes with Kimi does before
@@ -61,6 +62,7 @@ class Tokenizer(LoadedModel):
 
         Raises:
             EncodeTypeError: not a str, or one with a lone surrogate.
+            TokcyError: under ``allow_special=False`` the model makes a control token of the text.
         """
         if chunking is not None:
             return encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
@@ -78,6 +80,9 @@ class Tokenizer(LoadedModel):
 
         As in `TokenBatch.to_list`, which does the same for many texts, the integers are made
         once per process and kept.
+
+        Raises:
+            EncodeTypeError, TokcyError: as in `encode`.
         """
         return self._backend.encode_to_list(text, add_special_tokens, allow_special, num_threads)
 
@@ -100,6 +105,7 @@ class Tokenizer(LoadedModel):
 
         Raises:
             EncodeTypeError: an item is no str that UTF-8 can express; says which.
+            TokcyError: as in `encode`; says for which item.
         """
         if chunking is not None:
             return TokenBatch._of(
@@ -120,7 +126,7 @@ class Tokenizer(LoadedModel):
             token that holds a part of it.
 
         Raises:
-            EncodeTypeError: as in `encode`.
+            EncodeTypeError, TokcyError: as in `encode`.
         """
         return self._backend.encode_with_offsets(text, add_special_tokens, allow_special)
 
@@ -133,7 +139,11 @@ class Tokenizer(LoadedModel):
         num_threads: SupportsIndex | None = None,
         chunking: str | None = None,
     ) -> int:
-        """``len(encode(text, …))``, without making the array."""
+        """``len(encode(text, …))``, without making the array.
+
+        Raises:
+            EncodeTypeError, TokcyError: as in `encode`.
+        """
         if chunking is not None:
             return len(
                 encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
@@ -148,7 +158,11 @@ class Tokenizer(LoadedModel):
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
     ) -> NDArray[np.int64]:
-        """int64[k]: the number of ids of each text."""
+        """int64[k]: the number of ids of each text.
+
+        Raises:
+            EncodeTypeError, TokcyError: as in `encode_batch`.
+        """
         _, offsets = self._backend.encode_batch(
             texts, add_special_tokens, allow_special, num_threads
         )
@@ -173,6 +187,7 @@ class Tokenizer(LoadedModel):
 
         Raises:
             ValueError: ``max_tokens`` is negative, or even the empty text needs more.
+            EncodeTypeError, TokcyError: as in `encode`.
         """
         limit = operator.index(max_tokens)
         if limit < 0:
