@@ -298,6 +298,7 @@ def test_saved_form_keeps_it(tmp_path: Path) -> None:
         ({"added_tokens_decoder": []}, "added_tokens_decoder: must be an object, not a list"),
         ({"added_tokens_decoder": {"x": {}}}, 'added_tokens_decoder: "x" is no token id'),
         ({"added_tokens_decoder": {"4294967296": {}}}, '"4294967296" is no token id'),
+        ({"added_tokens_decoder": {"9" * 5000: {}}}, 'added_tokens_decoder: "9+… is no token id'),
         ({"added_tokens_decoder": {"1": "x"}}, r"added_tokens_decoder\.1: must be an object"),
         ({"added_tokens_decoder": {"1": {}}}, r"added_tokens_decoder\.1: 'content' is missing"),
         ({"chat_template": 1}, "chat_template: must be a string or a list of named templates"),
@@ -324,6 +325,16 @@ def test_values_that_mean_nothing(config: dict[str, Any], message: str, tmp_path
         ("tokenizer_config.json", "[" * 100_000, "not valid JSON"),
         ("special_tokens_map.json", {"eos_token": {"lstrip": True}}, "'content' is missing"),
         ("special_tokens_map.json", {"eos_token": [1]}, "eos_token: must be a string"),
+        (
+            "special_tokens_map.json",
+            {"additional_special_tokens": {"content": "x"}},
+            r'additional_special_tokens: must be a list, not an object: {"content": "x"}',
+        ),
+        (
+            "special_tokens_map.json",
+            {"bos_token": [{"content": "x"}]},
+            r'bos_token: must be a string, or .*, not a list: \[{"content": "x"}\]',
+        ),
         ("added_tokens.json", {"x": -1}, "x: must be an integer from 0 to 4294967295"),
         ("added_tokens.json", {"x": "1"}, "x: must be an integer"),
     ],
@@ -333,6 +344,14 @@ def test_files_that_mean_nothing(name: str, content: Any, message: str, tmp_path
     with pytest.raises(ModelFileError, match=message) as caught:
         Tokenizer.from_file(path)
     assert caught.value.source == str(tmp_path / name)
+
+
+def test_a_list_that_goes_on_where_none_began(tmp_path: Path) -> None:
+    write(tmp_path, {"special_tokens_map.json": {"extra_special_tokens": [{"content": "x"}]}})
+    extra = load(tmp_path, extra_special_tokens="ab").config.extra_special_tokens
+    assert [token.content for token in extra] == ["a", "b", "x"]
+    with pytest.raises(ModelFileError, match=r"config\.json: extra_special_tokens: must be a list"):
+        load(tmp_path, extra_special_tokens=5)
 
 
 @pytest.mark.parametrize("name", ["tokenizer_config.json", "chat_template.jinja"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from tokcy.errors import ModelFileError
 
@@ -27,6 +28,7 @@ __all__ = ["read_config"]
 _EXTRA = "extra_special_tokens"
 _ADDITIONAL = "additional_special_tokens"
 _SPECIFIC = "model_specific_special_tokens"
+_MAX_DIGITS = 100  # of an id; thousands are more than `int` takes
 
 
 def read_config(files: ConfigFiles, pad_token: str | None = None) -> DeclaredConfig:
@@ -242,8 +244,24 @@ def _override(fields: dict[str, Node], special_map: Node) -> None:
             ]
             if name == _EXTRA and name in fields:
                 before = fields[name].value or []
+                if type(before) not in (str, list):  # a string is a list of its characters there
+                    raise fields[name].type_error("a list")
+                before = list(before)
                 value = [*before, *(item for item in value if item not in before)]
-        fields[name] = Node(value, node.source, node.path)
+        fields[name] = _Overriding(value, node)
+
+
+class _Overriding(Node):
+    """A value of which some objects have become tokens, which JSON has not."""
+
+    __slots__ = ("_in_file",)
+
+    def __init__(self, value: Any, in_file: Node) -> None:
+        super().__init__(value, in_file.source, in_file.path)
+        self._in_file = in_file
+
+    def type_error(self, wanted: str) -> ModelFileError:
+        return self._in_file.type_error(wanted)
 
 
 def _special_object(node: Node) -> DeclaredToken:
@@ -282,7 +300,8 @@ def _content(node: Node) -> str:
 def _added_tokens_decoder(node: Node) -> dict[int, DeclaredToken]:
     tokens = {}
     for name, member in _members(node).items():
-        if not (name.isascii() and name.isdigit() and int(name) <= U32_MAX):
+        is_number = name.isascii() and name.isdigit() and len(name) <= _MAX_DIGITS
+        if not (is_number and int(name) <= U32_MAX):
             raise node.error(f"{shown(name)} is no token id")
         tokens[int(name)] = _read_object_token(member)
     return tokens
