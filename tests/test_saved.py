@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import random
+import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -232,6 +233,18 @@ def test_no_saved_form_of_a_fallback(tmp_path: Path) -> None:
     with pytest.raises(TokcyError, match="no saved form: normalizer Nmt is not supported"):
         tok.save(tmp_path / "x")
     assert os.listdir(tmp_path) == []
+
+
+def test_errors_name_the_file_and_the_model(small: Tokenizer, tmp_path: Path) -> None:
+    for path in (tmp_path / "gone" / "x", tmp_path):
+        with pytest.raises(OSError, match=re.escape(f"'{path}'") + "$"):
+            small.save(path)
+    assert os.listdir(tmp_path) == []
+    model = {"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(model))
+    with pytest.raises(TokcyError, match=re.escape(f"{path} is a model that lacks characters")):
+        Tokenizer.from_file(path, backend="tokcy").save(tmp_path / "x")
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(small: Tokenizer, tmp_path: Path) -> None:

@@ -60,10 +60,14 @@ _ENTRIES = ("arena", "offsets", "kinds", "ids")
 
 
 def pack_backend(backend: NativeBackend, config: TokenizerConfig, source: str) -> bytes:
-    """The bytes of the saved form; ``source`` is kept as a remark."""
+    """The bytes of the saved form; ``source`` is kept as a remark.
+
+    Raises:
+        TokcyError: a model of characters lacks some; names ``source``.
+    """
     plan = backend.plan
     if not (plan.text.byte_level or plan.vocabulary.is_complete()):
-        raise TokcyError("a model that lacks characters has no saved form")
+        raise TokcyError(f"{source} is a model that lacks characters and has no saved form")
     entries = plan.vocabulary.tables()
     tables = {name: entries[name] for name in _ENTRIES} | backend.tables()
     arrays: Arrays = {name: np.frombuffer(table, np.uint8) for name, table in tables.items()}
