@@ -89,6 +89,6 @@ class Backend(Protocol):
 def control_token_error(token: str | None, where: str = "") -> TokcyError:
     """For a text of which the model makes a control token though none is to be recognised."""
     return TokcyError(
-        f"{where}the model makes its control token {token!r} of plain text; this text cannot be encoded "
-        "with allow_special=False"
+        f"{where}the model makes its control token {token!r} of plain text; this text cannot be "
+        "encoded with allow_special=False"
     )
