@@ -196,6 +196,7 @@ class LoadedModel:
             ModelFileError: the file is unsound, or of a model that is not known and no pattern
                 is given; says which line or field.
             PatternError: the pattern cannot be compiled exactly.
+            TypeError: ``pattern`` is no str, or ``special_tokens`` no mapping of str to int.
         """
         options: dict[str, Any] = {"pattern": pattern, "special_tokens": special_tokens}
         if isinstance(name_or_path, str) and name_or_path in ENCODINGS:
