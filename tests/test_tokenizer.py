@@ -156,6 +156,14 @@ def test_the_unknown_token_is_no_control_token() -> None:
         assert subject.encode_batch(["é"], allow_special=False)[0].tolist() == [0]
 
 
+def test_what_no_token_can_be(tok: Tokenizer, fallback: Tokenizer) -> None:
+    for subject in (tok, fallback):
+        assert subject.token_to_id("\ud800") is None
+        for wrong in (5, b"a", None, ["a"]):
+            with pytest.raises(TypeError, match=f"token must be str, not {type(wrong).__name__}"):
+                subject.token_to_id(wrong)  # type: ignore[arg-type]
+
+
 def test_batches(tok: Tokenizer) -> None:
     batch = tok.encode_batch(["one two", "", "three"])
     assert isinstance(batch, TokenBatch)

@@ -292,7 +292,10 @@ class HuggingFaceBackend:
     # -------------------------------------------------------------- vocabulary
 
     def token_to_id(self, token: str) -> int | None:
-        return self._tokenizer.token_to_id(token)
+        try:
+            return self._tokenizer.token_to_id(token)
+        except UnicodeEncodeError:  # a lone surrogate, which no token has
+            return None
 
     def id_to_token(self, token_id: int) -> str | None:
         return self._tokenizer.id_to_token(token_id) if 0 <= token_id < 2**32 else None

@@ -263,7 +263,13 @@ class Tokenizer(LoadedModel):
     # -------------------------------------------------------------- vocabulary
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a token as the model file writes it, or None."""
+        """The id of a token as the model file writes it, or None.
+
+        Raises:
+            TypeError: ``token`` is no str.
+        """
+        if not isinstance(token, str):
+            raise TypeError(f"token must be str, not {type(token).__name__}")
         return self._backend.token_to_id(token)
 
     def id_to_token(self, token_id: SupportsIndex) -> str | None:
