@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 import synthetic
 from config_models import TEXT, model_of
+from growth import assert_linear
 
 from tokcy import ModelFileError, ModelNotFoundError, TokcyError, Tokenizer, TokenizerConfig
 from tokcy.config_files import find_config
 from tokcy.spec import (
+    ConfigFile,
     misnumbered,
     read_config,
     read_tokenizer_json,
@@ -205,6 +207,17 @@ def test_the_pad_token_of_the_model_file_is_not_that_of_added_tokens(
     files = {"tokenizer.json": model, "added_tokens.json": {"X": 257}}
     tok = Tokenizer.from_file(write(tmp_path, files), backend=backend)
     assert tok.decode(tok.encode("X xX")) == "X xX"
+
+
+def test_many_tokens_in_two_files() -> None:
+    def read(n: int) -> None:
+        extra = {"extra_special_tokens": [f"<{i}>" for i in range(n)]}
+        more = {"extra_special_tokens": [f"<{i}>" for i in range(n // 2, 3 * n // 2)]}
+        files = {"tokenizer_config.json": extra, "special_tokens_map.json": more}
+        declared = read_config({x: ConfigFile(x, json.dumps(files[x]).encode()) for x in files})
+        assert len(tokens_to_add(declared, ())) == 3 * n // 2
+
+    assert_linear(read, 1000)
 
 
 # ------------------------------------------------------------------------------- everything else

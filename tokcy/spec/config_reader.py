@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from tokcy.errors import ModelFileError
@@ -28,6 +27,8 @@ __all__ = ["read_config"]
 _EXTRA = "extra_special_tokens"
 _ADDITIONAL = "additional_special_tokens"
 _SPECIFIC = "model_specific_special_tokens"
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+_BOOLEANS = {bool}
 _MAX_DIGITS = 100  # of an id; thousands are more than `int` takes
 
 
@@ -246,8 +247,8 @@ def _override(fields: dict[str, Node], special_map: Node) -> None:
                 before = fields[name].value or []
                 if type(before) not in (str, list):  # a string is a list of its characters there
                     raise fields[name].type_error("a list")
-                before = list(before)
-                value = [*before, *(item for item in value if item not in before)]
+                texts = {item for item in before if type(item) is str}
+                value = [*before, *(i for i in value if type(i) is not str or i not in texts)]
         fields[name] = _Overriding(value, node)
 
 
@@ -265,7 +266,7 @@ class _Overriding(Node):
 
 
 def _special_object(node: Node) -> DeclaredToken:
-    return replace(_read_object_token(node), special=True)
+    return _read_object_token(node)._replace(special=True)
 
 
 def _read_token(node: Node) -> DeclaredToken | None:
@@ -280,12 +281,14 @@ def _read_token(node: Node) -> DeclaredToken | None:
 
 
 def _read_object_token(node: Node) -> DeclaredToken:
-    flags = {
-        name: node.child(name).boolean()
-        for name in ("single_word", "lstrip", "rstrip", "normalized", "special")
-        if name in node.object()
-    }
-    return DeclaredToken(_content(node.child("content")), **flags)
+    values = node.object()
+    flags = {name: values[name] for name in _FLAGS if name in values}
+    if not _BOOLEANS.issuperset(map(type, flags.values())):
+        flags = {name: node.child(name).boolean() for name in flags}
+    content = values.get("content")
+    if type(content) is not str or not content.isascii():
+        content = _content(node.child("content"))
+    return DeclaredToken(content, **flags)
 
 
 def _content(node: Node) -> str:
