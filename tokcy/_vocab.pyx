@@ -42,6 +42,7 @@ from tokcy._spelling cimport (
     strings_open,
     strings_text,
 )
+from tokcy._utf8 cimport utf8_valid_size
 
 from tokcy.errors import ModelFileError
 
@@ -162,7 +163,7 @@ cdef class Vocabulary:
             raise MemoryError
         memset(&entries, 0, sizeof(Strings))
         try:
-            _fill_entries(tables, &entries, &ids)
+            _fill_entries(tables, byte_level, &entries, &ids)
             if made.take(&entries, &ids, &parts) == REPEATED:
                 raise ValueError("arena: an entry stands twice")
         finally:
@@ -714,11 +715,11 @@ cdef inline bint _is_equal(const uint8_t* one, const uint8_t* other, size_t size
 
 # ------------------------------------------------------------------ from arrays
 
-cdef int _fill_entries(dict tables, Strings* entries, uint32_t** ids) except -1:
+cdef int _fill_entries(dict tables, bint byte_level, Strings* entries, uint32_t** ids) except -1:
     """Copy entries from `Vocabulary.tables`, of which nothing is taken for granted."""
     cdef const uint8_t[::1] arena = tables["arena"], offsets = tables["offsets"]
     cdef const uint8_t[::1] kinds = tables["kinds"], numbers = tables["ids"]
-    cdef size_t n = len(kinds), i
+    cdef size_t n = len(kinds), i, size
     cdef bint rises = True, is_kind = True
     if <size_t>len(offsets) != 4 * (n + 1):
         raise ValueError(f"offsets: not {n + 1} numbers")
@@ -744,6 +745,11 @@ cdef int _fill_entries(dict tables, Strings* entries, uint32_t** ids) except -1:
         memcpy(ids[0], &numbers[0], 4 * n)
     if len(arena):
         memcpy(entries.arena, &arena[0], len(arena))
+    for i in range(n):
+        if kinds[i] == TEXT or not (byte_level or kinds[i] == BYTE_NAME):
+            size = entries.offsets[i + 1] - entries.offsets[i]
+            if utf8_valid_size(entries.arena + entries.offsets[i], size) != size:
+                raise ValueError("arena: an entry of characters is not UTF-8")
     return 0
 
 

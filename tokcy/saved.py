@@ -119,7 +119,10 @@ def load_backend(data: bytes, source: str) -> tuple[NativeBackend, TokenizerConf
             for name, array in arrays.items()
             if "." not in name
         }
-        return make(_plan(header, arrays, tables), tables), _config(header["config"])
+        plan = _plan(header, arrays, tables)
+        if reference == _TIKTOKEN and len(plan.text.splits) != 1:
+            raise ValueError("splits: not one, as of every model of tiktoken's")
+        return make(plan, tables), _config(header["config"])
     except TokcyError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
