@@ -220,7 +220,7 @@ class LoadedModel:
     def save(self, path: StrPath) -> None:
         """Write tokcy's own form of this tokenizer, which `from_file` loads several times faster.
 
-        One file, of 4 to 8 MB for the vocabularies of today, under any name. It holds all that
+        One file, of 1 to 12 MB for the vocabularies of today, under any name. It holds all that
         this class uses, and not the ``tokenizer.json`` that it came from: keep that, as another
         version of tokcy may ask for a file of its own. The file appears, or is replaced, only
         once it is whole.
