@@ -209,6 +209,15 @@ def test_the_pad_token_of_the_model_file_is_not_that_of_added_tokens(
     assert tok.decode(tok.encode("X xX")) == "X xX"
 
 
+def test_what_gets_a_name_last_is_not_that_of_added_tokens(tmp_path: Path) -> None:
+    model = small_model(normalizer={"type": "Lowercase"})
+    model["added_tokens"] = [{**synthetic.added_token("<a>b", special=False), "id": 257}]
+    config = {"eos_token": "y", "extra_special_tokens": {"eos_token": "X"}}
+    files = {"added_tokens.json": {"X": 257}, "tokenizer_config.json": config}
+    tok = Tokenizer.from_file(write(tmp_path, {**files, "tokenizer.json": model}))
+    assert tok.decode(tok.encode("X xX")) == "X xX"
+
+
 def test_many_tokens_in_two_files() -> None:
     def read(n: int) -> None:
         extra = {"extra_special_tokens": [f"<{i}>" for i in range(n)]}

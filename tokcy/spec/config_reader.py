@@ -47,15 +47,10 @@ def read_config(files: ConfigFiles, pad_token: str | None = None) -> DeclaredCon
     completes = "added_tokens_decoder" not in config.value
     overriding = files if completes else {}
     special_map = _read_object(overriding, SPECIAL_TOKENS_FILE)
-    named, extra, special = _special_tokens(config, special_map, pad_token)
-    if completes:
-        listed = _added_tokens_file(_read_object(files, ADDED_TOKENS_FILE), special)
-        numbered = dict(listed)  # of an id that stands twice, the last counts
-        by_content = {token.content: token for _, token in listed}
-        for name in NAMED_TOKENS:  # but not the file's padding, which counts only after this
-            if name in named and (name in config.value or name in special_map.value):
-                named[name] = by_content.get(named[name].content, named[name])
-    else:
+    added = _read_object(overriding, ADDED_TOKENS_FILE)
+    named, extra, listed = _special_tokens(config, special_map, added, pad_token)
+    numbered = dict(listed)  # of an id that stands twice, the last counts
+    if not completes:
         numbered = _added_tokens_decoder(config.child("added_tokens_decoder"))
     values = _Values(config)
     rest = TokenizerConfig(
@@ -160,9 +155,9 @@ def _chat_templates(config: Node) -> dict[str, str]:
 
 
 def _special_tokens(
-    config: Node, special_map: Node, pad_token: str | None
-) -> tuple[dict[str, DeclaredToken], tuple[DeclaredToken, ...], set[str]]:
-    """The named special tokens, the others, and what ``added_tokens.json`` may call special.
+    config: Node, special_map: Node, added: Node, pad_token: str | None
+) -> tuple[dict[str, DeclaredToken], tuple[DeclaredToken, ...], list[tuple[int, DeclaredToken]]]:
+    """The named special tokens, the others, and what ``added_tokens.json`` lists.
 
     The two names for the others, their two forms, and a second file that overrides the first,
     have a history: the order of these steps is that of `transformers`.
@@ -180,7 +175,8 @@ def _special_tokens(
         specific = _members(fields[_SPECIFIC])
     _override(fields, special_map)
     specific |= _pop_named_extra(fields)
-    seen = _contents_so_far(fields)
+    listed = _added_tokens_file(added, _contents_so_far(fields))
+    _replace_named(fields, {token.content: token for _, token in listed})
     if _EXTRA not in fields and _ADDITIONAL in fields:
         fields[_EXTRA] = fields[_ADDITIONAL]
     if pad_token is not None:
@@ -196,7 +192,15 @@ def _special_tokens(
     extra = fields.get(_EXTRA)
     tokens = () if extra is None or extra.value is None else map(_read_token, extra.items())
     found = {name: token for name, token in named.items() if token is not None}
-    return found, tuple(token for token in tokens if token is not None), seen
+    return found, tuple(token for token in tokens if token is not None), listed
+
+
+def _replace_named(fields: dict[str, Node], listed: dict[str, DeclaredToken]) -> None:
+    """The named tokens that ``added_tokens.json`` has, too, are what they are there."""
+    for name in NAMED_TOKENS:
+        token = _read_token(fields[name]) if name in fields else None
+        if token is not None and token.content in listed:
+            fields[name] = _Overriding(listed[token.content], fields[name])
 
 
 def _contents_so_far(fields: dict[str, Node]) -> set[str]:
