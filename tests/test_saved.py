@@ -390,6 +390,10 @@ def test_entries_of_characters_that_are_none(content_of_characters: bytes) -> No
     arena[arena == "é".encode()[0]] = ord("x")
     with pytest.raises(ModelFileError, match="arena: an entry of characters is not UTF-8"):
         Tokenizer(arrayfile.pack(kept, {**arrays, "arena": arena}))
+    offsets = arrays["offsets"].copy()
+    offsets.view(np.uint32)[3] -= 1  # into the é that the third entry is
+    with pytest.raises(ModelFileError, match="arena: an entry of characters is not UTF-8"):
+        Tokenizer(arrayfile.pack(kept, {**arrays, "offsets": offsets}))
 
 
 @pytest.mark.parametrize("splits", ["", []])
