@@ -27,5 +27,5 @@ NATIVE = [
 ]
 FALLBACK = {
     "bert_minilm": "model WordPiece is not supported natively",
-    "t5_small": "model without a type is not supported natively",
+    "t5_small": "model without a type that is no BPE is not supported natively",
 }

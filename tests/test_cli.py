@@ -235,6 +235,26 @@ def test_info_of_the_files_and_the_pipeline(tmp_path: Path) -> None:
     assert [t["id"] for t in saved["special_tokens"]] == [t["id"] for t in facts["special_tokens"]]
 
 
+def test_info_of_numbers_and_names_that_are_none(tmp_path: Path) -> None:
+    content = synthetic.trained_model()
+    content["normalizer"] = {"type": "NFC", "\x9b1m": 1}
+    config = {
+        "\x1b[31m_token": "<s>",
+        "chat_template": [{"name": "\x1b[31m\n", "template": "x"}],
+        "model_max_length": float("inf"),
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    out = run("info", tmp_path, "--json")[0]
+    facts = json.loads(out, parse_constant=pytest.fail)
+    assert facts["model_max_length"] is None
+    assert facts["chat_templates"] == ["\x1b[31m\n"]
+    text = run("info", tmp_path)[0].decode()
+    assert "chat templates:  \\x1b[31m\\n\n" in text
+    assert "normalizer: NFC(\\x9b1m=1)\n" in text
+    assert "'<s>' \\x1b[31m_token" in text
+
+
 def test_the_backend_is_a_choice(model: Path, tmp_path: Path) -> None:
     chosen = json.loads(run("info", model, "--json", "--backend", "huggingface")[0])
     assert (chosen["backend"], chosen["fallback_reason"]) == ("huggingface", None)

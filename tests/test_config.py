@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 import synthetic
 from config_models import TEXT, model_of
+from growth import assert_linear
 
 from tokcy import ModelFileError, ModelNotFoundError, TokcyError, Tokenizer, TokenizerConfig
 from tokcy.config_files import find_config
 from tokcy.spec import (
+    ConfigFile,
     misnumbered,
     read_config,
     read_tokenizer_json,
@@ -191,6 +193,42 @@ def test_which_files_count(tmp_path: Path) -> None:
         Tokenizer.from_file(path, config=3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_pad_token_of_the_model_file_is_not_that_of_added_tokens(
+    backend: str, tmp_path: Path
+) -> None:
+    """transformers takes it from there after it has looked into ``added_tokens.json``: as text."""
+    model = small_model(normalizer={"type": "Lowercase"})
+    model["added_tokens"] = [{**synthetic.added_token("<a>b", special=False), "id": 257}]
+    model["padding"] = {
+        "strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": None,
+        "pad_id": 0, "pad_type_id": 0, "pad_token": "X",
+    }  # fmt: skip
+    files = {"tokenizer.json": model, "added_tokens.json": {"X": 257}}
+    tok = Tokenizer.from_file(write(tmp_path, files), backend=backend)
+    assert tok.decode(tok.encode("X xX")) == "X xX"
+
+
+def test_what_gets_a_name_last_is_not_that_of_added_tokens(tmp_path: Path) -> None:
+    model = small_model(normalizer={"type": "Lowercase"})
+    model["added_tokens"] = [{**synthetic.added_token("<a>b", special=False), "id": 257}]
+    config = {"eos_token": "y", "extra_special_tokens": {"eos_token": "X"}}
+    files = {"added_tokens.json": {"X": 257}, "tokenizer_config.json": config}
+    tok = Tokenizer.from_file(write(tmp_path, {**files, "tokenizer.json": model}))
+    assert tok.decode(tok.encode("X xX")) == "X xX"
+
+
+def test_many_tokens_in_two_files() -> None:
+    def read(n: int) -> None:
+        extra = {"extra_special_tokens": [f"<{i}>" for i in range(n)]}
+        more = {"extra_special_tokens": [f"<{i}>" for i in range(n // 2, 3 * n // 2)]}
+        files = {"tokenizer_config.json": extra, "special_tokens_map.json": more}
+        declared = read_config({x: ConfigFile(x, json.dumps(files[x]).encode()) for x in files})
+        assert len(tokens_to_add(declared, ())) == 3 * n // 2
+
+    assert_linear(read, 1000)
+
+
 # ------------------------------------------------------------------------------- everything else
 
 
@@ -282,6 +320,7 @@ def test_saved_form_keeps_it(tmp_path: Path) -> None:
         ({"added_tokens_decoder": []}, "added_tokens_decoder: must be an object, not a list"),
         ({"added_tokens_decoder": {"x": {}}}, 'added_tokens_decoder: "x" is no token id'),
         ({"added_tokens_decoder": {"4294967296": {}}}, '"4294967296" is no token id'),
+        ({"added_tokens_decoder": {"9" * 5000: {}}}, 'added_tokens_decoder: "9+… is no token id'),
         ({"added_tokens_decoder": {"1": "x"}}, r"added_tokens_decoder\.1: must be an object"),
         ({"added_tokens_decoder": {"1": {}}}, r"added_tokens_decoder\.1: 'content' is missing"),
         ({"chat_template": 1}, "chat_template: must be a string or a list of named templates"),
@@ -308,6 +347,16 @@ def test_values_that_mean_nothing(config: dict[str, Any], message: str, tmp_path
         ("tokenizer_config.json", "[" * 100_000, "not valid JSON"),
         ("special_tokens_map.json", {"eos_token": {"lstrip": True}}, "'content' is missing"),
         ("special_tokens_map.json", {"eos_token": [1]}, "eos_token: must be a string"),
+        (
+            "special_tokens_map.json",
+            {"additional_special_tokens": {"content": "x"}},
+            r'additional_special_tokens: must be a list, not an object: {"content": "x"}',
+        ),
+        (
+            "special_tokens_map.json",
+            {"bos_token": [{"content": "x"}]},
+            r'bos_token: must be a string, or .*, not a list: \[{"content": "x"}\]',
+        ),
         ("added_tokens.json", {"x": -1}, "x: must be an integer from 0 to 4294967295"),
         ("added_tokens.json", {"x": "1"}, "x: must be an integer"),
     ],
@@ -317,6 +366,14 @@ def test_files_that_mean_nothing(name: str, content: Any, message: str, tmp_path
     with pytest.raises(ModelFileError, match=message) as caught:
         Tokenizer.from_file(path)
     assert caught.value.source == str(tmp_path / name)
+
+
+def test_a_list_that_goes_on_where_none_began(tmp_path: Path) -> None:
+    write(tmp_path, {"special_tokens_map.json": {"extra_special_tokens": [{"content": "x"}]}})
+    extra = load(tmp_path, extra_special_tokens="ab").config.extra_special_tokens
+    assert [token.content for token in extra] == ["a", "b", "x"]
+    with pytest.raises(ModelFileError, match=r"config\.json: extra_special_tokens: must be a list"):
+        load(tmp_path, extra_special_tokens=5)
 
 
 @pytest.mark.parametrize("name", ["tokenizer_config.json", "chat_template.jinja"])

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import random
+import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 from real_models import NATIVE
+from tiktoken_models import RANKS, WORDS, rank_file
 
 from tokcy import ModelFileError, TokcyError, Tokenizer, arrayfile
 from tokcy.cli import main
@@ -124,6 +126,19 @@ def content_with_gaps(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     _, arrays = arrayfile.unpack(content, "x")
     assert arrays["split0.others"].size
     return content
+
+
+@pytest.fixture(scope="module")
+def content_of_characters(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    names = ["a", "b", "é", "ab", "é" * 3, *(f"<0x{byte:02X}>" for byte in range(256))]
+    model = {
+        "type": "BPE",
+        "vocab": {name: i for i, name in enumerate(names)},
+        "merges": [["a", "b"]],
+        "byte_fallback": True,
+    }
+    tok = Tokenizer.from_json(json.dumps({"model": model}), backend="tokcy")
+    return saved(tok, tmp_path_factory.mktemp("saved")).read_bytes()
 
 
 @pytest.mark.parametrize("name", NATIVE)
@@ -234,6 +249,18 @@ def test_no_saved_form_of_a_fallback(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_errors_name_the_file_and_the_model(small: Tokenizer, tmp_path: Path) -> None:
+    for path in (tmp_path / "gone" / "x", tmp_path):
+        with pytest.raises(OSError, match=re.escape(f"'{path}'") + "$"):
+            small.save(path)
+    assert os.listdir(tmp_path) == []
+    model = {"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(model))
+    with pytest.raises(TokcyError, match=re.escape(f"{path} is a model that lacks characters")):
+        Tokenizer.from_file(path, backend="tokcy").save(tmp_path / "x")
+
+
 def test_a_file_is_replaced_whole_or_not_at_all(small: Tokenizer, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"before")
@@ -315,10 +342,12 @@ def use(data: bytes) -> bool:
             tok.encode(text, num_threads=2)
         except TokcyError:
             pass
+    tok.get_vocab()
+    json.dumps(tok.describe())
     return True
 
 
-@pytest.mark.parametrize("of", ["content", "content_with_gaps"])
+@pytest.mark.parametrize("of", ["content", "content_with_gaps", "content_of_characters"])
 def test_lies_that_have_their_checksum(of: str, request: pytest.FixtureRequest) -> None:
     """Every array in turn, its numbers changed at random: an error, or a tokenizer that works."""
     source = random.Random(3)
@@ -339,11 +368,50 @@ def test_lies_that_have_their_checksum(of: str, request: pytest.FixtureRequest) 
     assert outcomes == {True, False}
 
 
+@pytest.mark.parametrize("number", [2**64, -64, 2**63, 1e30, "0", None, []])
+@pytest.mark.parametrize("key", ["offset", "shape"])
+def test_lies_about_where_an_array_is(key: str, number: Any, content: bytes) -> None:
+    body = content[PREFIX:]
+    size = int.from_bytes(content[12:16], "little")
+    header = json.loads(body[:size])
+    del header["source"]  # which leaves room
+    header["arrays"]["arena"][key] = number if key == "offset" else [number]
+    text = json.dumps(header, separators=(",", ":")).encode().ljust(size)
+    assert len(text) == size
+    lie = content[:PREFIX] + text + body[size:]
+    with pytest.raises(ModelFileError, match=r"header: .*Error"):
+        Tokenizer(resealed(lie))
+
+
+def test_entries_of_characters_that_are_none(content_of_characters: bytes) -> None:
+    header, arrays = arrayfile.unpack(content_of_characters, "x")
+    kept = {key: value for key, value in header.items() if key not in ("arrays", "byte_order")}
+    arena = arrays["arena"].copy()
+    arena[arena == "é".encode()[0]] = ord("x")
+    with pytest.raises(ModelFileError, match="arena: an entry of characters is not UTF-8"):
+        Tokenizer(arrayfile.pack(kept, {**arrays, "arena": arena}))
+    offsets = arrays["offsets"].copy()
+    offsets.view(np.uint32)[3] -= 1  # into the é that the third entry is
+    with pytest.raises(ModelFileError, match="arena: an entry of characters is not UTF-8"):
+        Tokenizer(arrayfile.pack(kept, {**arrays, "offsets": offsets}))
+
+
+@pytest.mark.parametrize("splits", ["", []])
+def test_a_model_of_tiktoken_without_a_split(splits: Any, tmp_path: Path) -> None:
+    path = tmp_path / "x.tiktoken"
+    path.write_bytes(rank_file(RANKS))
+    Tokenizer.from_tiktoken(path, pattern=WORDS).save(tmp_path / "x")
+    header, arrays = arrayfile.unpack((tmp_path / "x").read_bytes(), "x")
+    kept = {key: value for key, value in header.items() if key not in ("arrays", "byte_order")}
+    with pytest.raises(ModelFileError, match="content: ValueError: splits"):
+        Tokenizer(arrayfile.pack({**kept, "splits": splits}, arrays))
+
+
 def test_lies_in_the_header(content: bytes) -> None:
     source = random.Random(4)
     header, arrays = arrayfile.unpack(content, "x")
     kept = {key: value for key, value in header.items() if key not in ("arrays", "byte_order")}
-    junk: list[Any] = [None, -1, 2**40, "x", [], {}, True, 1.5, ["x"], [-1], 2**70]
+    junk: list[Any] = [None, -1, 2**40, "x", [], {}, True, 1.5, "", ["x"], [-1], 2**70]
     for _ in range(400):
         lie = json.loads(json.dumps(kept))
         place, key = lie, source.choice(list(lie))

@@ -206,7 +206,7 @@ def test_other_models_keep_the_problem() -> None:
     content = {"model": {"vocab": {"a": 0}, "merges": [5]}}
     plan = planned(content)
     assert isinstance(plan, Unsupported)
-    assert plan.reason == "model without a type is not supported natively"
+    assert plan.reason == "model without a type that is no BPE is not supported natively"
     assert str(plan.problem) == ('<string>: model.merges[0]: must be "a b" or ["a", "b"], not 5')
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import pickle
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import synthetic
 import tiktoken_models
 from tiktoken_models import BYTES, RANKS, WORDS, rank_file, tekken
 
@@ -216,7 +219,89 @@ def test_faults_of_the_config(config: str, field: str | None, folder: Path) -> N
     assert caught.value.source.endswith("tokenizer_config.json")
 
 
+@pytest.mark.parametrize(
+    ("tokens", "field", "reason"),
+    [
+        ({5: "<a>"}, 5, "the id 5 of '<a>' is that of an ordinary token"),
+        ({2**31: "<a>"}, 2**31, "is not between 0 and"),
+        ({300: "abc"}, 300, "'abc' is the name of an ordinary token, too"),
+        ({300: "<a>", 301: "<a>"}, 300, "'<a>' has two ids, 300 and 301"),
+        ({300: "<a>b", 301: "<a>"}, 300, "'<a>b' begins with '<a>'"),
+        ({300: ""}, 300, "'' cannot stand in a text"),
+    ],
+)
+def test_faults_of_tokens_are_of_the_file_that_has_them(
+    tokens: dict[int, str], field: int, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "tiktoken.model").write_bytes(rank_file(RANKS))
+    declared = {number: {"content": content} for number, content in tokens.items()}
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text(json.dumps({"added_tokens_decoder": declared}))
+    with pytest.raises(ModelFileError, match=re.escape(reason)) as caught:
+        Tokenizer.from_tiktoken(tmp_path, pattern=WORDS)
+    assert caught.value.source == str(config)
+    assert caught.value.field == f"added_tokens_decoder.{field}"
+
+
+def test_faults_of_tokens_in_added_tokens_json(tmp_path: Path) -> None:
+    (tmp_path / "tiktoken.model").write_bytes(rank_file(RANKS))
+    (tmp_path / "added_tokens.json").write_text('{"<a>": 5}')
+    with pytest.raises(ModelFileError, match=r"added_tokens\.json: <a>: the id 5 of '<a>' is that"):
+        Tokenizer.from_tiktoken(tmp_path, pattern=WORDS)
+
+
 # ------------------------------------------------------------------------ folders
+
+
+def test_a_folder_with_a_tokenizer_json_alone(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(ModelNotFoundError, match=r"has none of tiktoken\.model, .*but a tokenizer"):
+        Tokenizer.from_tiktoken(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("tekken.json", b"{}", "'config' is missing"),
+        ("tekken.json", b"[]", "must be an object, not a list"),
+        ("tekken.json", b'{"config": {}}', "config: 'pattern' is missing"),
+        ("tekken.json", b"?", "not valid JSON"),
+        ("tokenizer.model", b"", "the file has no ranks"),
+        ("tokenizer.model", b"\xff\0", "line 1: not a token in base64 and its rank"),
+        ("tiktoken.model", b"", "the file has no ranks"),
+    ],
+)
+def test_what_a_file_is_called_tells_what_it_should_be(
+    name: str, data: bytes, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    for load_folder in (Tokenizer.from_pretrained, Tokenizer.from_tiktoken):
+        with pytest.raises(ModelFileError, match=reason) as caught:
+            load_folder(tmp_path)
+        assert caught.value.source == str(tmp_path / name)
+
+
+def test_a_tokenizer_json_by_another_name(tmp_path: Path) -> None:
+    for name in ("tokenizer.model", "tekken.json"):
+        path = tmp_path / name
+        path.write_text(json.dumps(synthetic.model_from_merges([("a", "b")])))
+        assert Tokenizer.from_file(path).encode("ab").tolist() == [256]
+
+
+def test_patterns_that_are_refused_and_arguments_of_wrong_types(tmp_path: Path) -> None:
+    path = tmp_path / "x.tiktoken"
+    path.write_bytes(rank_file(RANKS))
+    message = r"x\.tiktoken: a pattern that needs too many states is not supported at position 0"
+    with pytest.raises(PatternError, match=message) as caught:
+        Tokenizer.from_tiktoken(path, pattern=r"(?:\p{L}{900}\p{N}{900}){900}")
+    assert caught.value.source == str(path)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="pattern must be str, not int"):
+        Tokenizer.from_tiktoken(path, pattern=wrong)
+    wrong = ["<a>"]
+    with pytest.raises(TypeError, match="special_tokens must map str to int, not be list"):
+        Tokenizer.from_tiktoken(path, pattern=WORDS, special_tokens=wrong)
 
 
 def test_which_file_of_a_folder_counts(tmp_path: Path) -> None:

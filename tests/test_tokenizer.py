@@ -139,8 +139,29 @@ def test_control_token_that_the_model_makes_by_itself(ignore_merges: bool) -> No
         for call in calls:
             with pytest.raises(TokcyError, match="makes its control token 'ab' of plain text"):
                 call("x ab", allow_special=False)
-        with pytest.raises(TokcyError, match="makes its control token"):
+        with pytest.raises(TokcyError, match=r"^texts\[1\]: the model makes its control token"):
             subject.encode_batch(["x", "ab"], allow_special=False)
+
+
+def test_the_unknown_token_is_no_control_token() -> None:
+    model = {
+        "added_tokens": [{**synthetic.added_token("<unk>"), "id": 0}],
+        "model": {"type": "BPE", "vocab": {"<unk>": 0, "a": 1}, "merges": [], "unk_token": "<unk>"},
+    }
+    text = json.dumps(model)
+    for name in ("tokcy", "huggingface"):
+        subject = Tokenizer.from_json(text, backend=name)
+        assert subject.backend == name
+        assert subject.encode("aéa", allow_special=False).tolist() == [1, 0, 1]
+        assert subject.encode_batch(["é"], allow_special=False)[0].tolist() == [0]
+
+
+def test_what_no_token_can_be(tok: Tokenizer, fallback: Tokenizer) -> None:
+    for subject in (tok, fallback):
+        assert subject.token_to_id("\ud800") is None
+        for wrong in (5, b"a", None, ["a"]):
+            with pytest.raises(TypeError, match=f"token must be str, not {type(wrong).__name__}"):
+                subject.token_to_id(wrong)  # type: ignore[arg-type]
 
 
 def test_batches(tok: Tokenizer) -> None:

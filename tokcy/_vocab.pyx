@@ -42,6 +42,7 @@ from tokcy._spelling cimport (
     strings_open,
     strings_text,
 )
+from tokcy._utf8 cimport utf8_valid_size
 
 from tokcy.errors import ModelFileError
 
@@ -162,7 +163,7 @@ cdef class Vocabulary:
             raise MemoryError
         memset(&entries, 0, sizeof(Strings))
         try:
-            _fill_entries(tables, &entries, &ids)
+            _fill_entries(tables, byte_level, &entries, &ids)
             if made.take(&entries, &ids, &parts) == REPEATED:
                 raise ValueError("arena: an entry stands twice")
         finally:
@@ -714,11 +715,11 @@ cdef inline bint _is_equal(const uint8_t* one, const uint8_t* other, size_t size
 
 # ------------------------------------------------------------------ from arrays
 
-cdef int _fill_entries(dict tables, Strings* entries, uint32_t** ids) except -1:
+cdef int _fill_entries(dict tables, bint byte_level, Strings* entries, uint32_t** ids) except -1:
     """Copy entries from `Vocabulary.tables`, of which nothing is taken for granted."""
     cdef const uint8_t[::1] arena = tables["arena"], offsets = tables["offsets"]
     cdef const uint8_t[::1] kinds = tables["kinds"], numbers = tables["ids"]
-    cdef size_t n = len(kinds), i
+    cdef size_t n = len(kinds), i, size, begin = 0
     cdef bint rises = True, is_kind = True
     if <size_t>len(offsets) != 4 * (n + 1):
         raise ValueError(f"offsets: not {n + 1} numbers")
@@ -744,6 +745,15 @@ cdef int _fill_entries(dict tables, Strings* entries, uint32_t** ids) except -1:
         memcpy(ids[0], &numbers[0], 4 * n)
     if len(arena):
         memcpy(entries.arena, &arena[0], len(arena))
+    for i in range(n + 1):      # one check of entries in a row takes a fraction of one each
+        if i < n and (kinds[i] == TEXT or not (byte_level or kinds[i] == BYTE_NAME)):
+            is_kind &= (entries.offsets[i] == entries.offsets[i + 1]
+                        or entries.arena[entries.offsets[i]] & 0xC0 != 0x80)
+            continue
+        size = entries.offsets[i] - begin
+        if utf8_valid_size(entries.arena + begin, size) != size or not is_kind:
+            raise ValueError("arena: an entry of characters is not UTF-8")
+        begin = entries.offsets[i + 1 if i < n else n]
     return 0
 
 

@@ -29,6 +29,7 @@ ALIGNMENT = 64
 # Behind the magic, in this order: version, size of the header, size of the file, CRC-32 of all
 # that follows. Little-endian on every machine.
 _PREFIX = struct.Struct("<IIQI")
+_WRONG = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 _BEGIN = len(MAGIC) + _PREFIX.size
 
 
@@ -81,7 +82,7 @@ def unpack(data: bytes, source: str) -> tuple[dict[str, Any], Arrays]:
             raise refuse("byte_order", f"{byte_order!r}, and this machine is {sys.byteorder}")
         content = body[header_size:]
         arrays = {name: _array(content, **place) for name, place in listed.items()}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except _WRONG as error:
         if isinstance(error, ModelFileError):
             raise
         raise refuse("header", f"{type(error).__name__}: {error}") from error

@@ -86,9 +86,9 @@ class Backend(Protocol):
     def cache_info(self) -> CacheInfo: ...
 
 
-def control_token_error(token: str | None) -> TokcyError:
+def control_token_error(token: str | None, where: str = "") -> TokcyError:
     """For a text of which the model makes a control token though none is to be recognised."""
     return TokcyError(
-        f"the model makes its control token {token!r} of plain text; this text cannot be encoded "
-        "with allow_special=False"
+        f"{where}the model makes its control token {token!r} of plain text; this text cannot be "
+        "encoded with allow_special=False"
     )

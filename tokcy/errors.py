@@ -73,16 +73,19 @@ class PatternError(TokcyError, ValueError):
         reason: what is not supported, as a sentence fragment.
         pattern: the whole pattern.
         position: index into ``pattern`` of the construct at fault.
+        source: the file that was read, if the whole model hangs on the pattern.
     """
 
-    def __init__(self, reason: str, pattern: str, position: int) -> None:
-        super().__init__(f"{reason} at position {position} of split pattern {pattern!r}")
+    def __init__(self, reason: str, pattern: str, position: int, source: str | None = None) -> None:
+        where = "" if source is None else f"{source}: "
+        super().__init__(f"{where}{reason} at position {position} of split pattern {pattern!r}")
         self.reason = reason
         self.pattern = pattern
         self.position = position
+        self.source = source
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (PatternError, (self.reason, self.pattern, self.position))
+        return (PatternError, (self.reason, self.pattern, self.position, self.source))
 
 
 class SettingError(TokcyError, ValueError):

@@ -175,7 +175,10 @@ class HuggingFaceBackend:
         special = bool(add_special_tokens)
         with _hugging_face_errors():
             encodings = tokenizer.encode_batch_fast(held, add_special_tokens=special)
-        rows = [self._ids(encoding, allow_special) for encoding in encodings]
+        rows = [
+            self._ids(encoding, allow_special, f"texts[{index}]: ")
+            for index, encoding in enumerate(encodings)
+        ]
         offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         return np.concatenate(rows) if rows else np.empty(0, dtype=np.uint32), offsets
 
@@ -205,13 +208,13 @@ class HuggingFaceBackend:
     def pads(self) -> bool:
         return self._tokenizer.padding is not None
 
-    def _ids(self, encoding: Encoding, allow_special: bool) -> Ids:
+    def _ids(self, encoding: Encoding, allow_special: bool, where: str = "") -> Ids:
         ids = np.array(encoding.ids, dtype=np.uint32)
         if not allow_special and len(self._control_ids):
             from_text = np.array(encoding.special_tokens_mask, dtype=np.uint32) == 0
             found = ids[from_text & np.isin(ids, self._control_ids)]
             if len(found):
-                raise control_token_error(self.id_to_token(int(found[0])))
+                raise control_token_error(self.id_to_token(int(found[0])), where)
         return ids
 
     def _tokenizer_for(self, allow_special: bool) -> Tokenizer:
@@ -289,7 +292,10 @@ class HuggingFaceBackend:
     # -------------------------------------------------------------- vocabulary
 
     def token_to_id(self, token: str) -> int | None:
-        return self._tokenizer.token_to_id(token)
+        try:
+            return self._tokenizer.token_to_id(token)
+        except UnicodeEncodeError:  # a lone surrogate, which no token has
+            return None
 
     def id_to_token(self, token_id: int) -> str | None:
         return self._tokenizer.id_to_token(token_id) if 0 <= token_id < 2**32 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -56,9 +57,14 @@ def describe(
         "added_tokens": len(backend.added_tokens),
         "special_tokens": _special_tokens(sections, source, files, backend, config),
         "chat_templates": list(config.chat_templates),
-        "model_max_length": config.model_max_length,
+        "model_max_length": _finite(config.model_max_length),
         "cache": backend.cache_info(),
     }
+
+
+def _finite(value: float | None) -> float | None:
+    """A number that JSON has: none at all stands for no limit."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _sections(data: bytes) -> Facts:
@@ -201,8 +207,15 @@ def as_text(facts: Mapping[str, Any]) -> Iterator[str]:
     for name, value in facts.items():
         label = f"{name.replace('_', ' ')}:"
         for line in _lines(name, value):
-            yield f"{label:{_LABEL_WIDTH}} {line}"
+            yield f"{label:{_LABEL_WIDTH}} {_printable(line)}"
             label = ""
+
+
+def _printable(line: str) -> str:
+    """With escapes for what would steer a terminal, or break the line: a file may hold anything."""
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 def _lines(name: str, value: Any) -> Iterable[str]:

@@ -76,8 +76,9 @@ class LoadedModel:
             path: the file.
             config: what else says which tokens there are, as in `transformers`: with ``True``
                 ``tokenizer_config.json`` and its kin in the same folder, where there are any;
-                with ``False`` nothing, which gives the tokens of Hugging Face `tokenizers`; or
-                another folder, the path of another such file, or its content as a mapping.
+                with ``False`` nothing, or where there is no such file, it is the tokens of
+                Hugging Face `tokenizers`; or another folder, the path of another such file, or
+                its content as a mapping.
             backend: ``"auto"`` or ``"tokcy"`` for the native engine wherever it can do the model,
                 ``"huggingface"`` for `tokenizers`; ``None`` leaves it to ``TOKCY_BACKEND``, and
                 without that it is ``"auto"``. It says nothing of tiktoken's formats.
@@ -195,6 +196,7 @@ class LoadedModel:
             ModelFileError: the file is unsound, or of a model that is not known and no pattern
                 is given; says which line or field.
             PatternError: the pattern cannot be compiled exactly.
+            TypeError: ``pattern`` is no str, or ``special_tokens`` no mapping of str to int.
         """
         options: dict[str, Any] = {"pattern": pattern, "special_tokens": special_tokens}
         if isinstance(name_or_path, str) and name_or_path in ENCODINGS:
@@ -218,7 +220,7 @@ class LoadedModel:
     def save(self, path: StrPath) -> None:
         """Write tokcy's own form of this tokenizer, which `from_file` loads several times faster.
 
-        One file, of 4 to 8 MB for the vocabularies of today, under any name. It holds all that
+        One file, of 1 to 12 MB for the vocabularies of today, under any name. It holds all that
         this class uses, and not the ``tokenizer.json`` that it came from: keep that, as another
         version of tokcy may ask for a file of its own. The file appears, or is replaced, only
         once it is whole.

@@ -96,9 +96,13 @@ def find_rank_file(path: StrPath) -> Path:
             raise ModelNotFoundError(f"which of {names} in the folder {folder}?")
         if found:
             return found[0]
-    raise ModelNotFoundError(
-        f"there is no {TOKENIZER_FILE} in the folder {folder}, nor {', '.join(RANK_FILES)}"
-    )
+    names = ", ".join(RANK_FILES)
+    if (folder / TOKENIZER_FILE).is_file():
+        raise ModelNotFoundError(
+            f"the folder {folder} has none of {names}, but a {TOKENIZER_FILE}, which "
+            "from_pretrained reads"
+        )
+    raise ModelNotFoundError(f"there is no {TOKENIZER_FILE} in the folder {folder}, nor {names}")
 
 
 def _refuse_empty(path: StrPath) -> None:

@@ -115,8 +115,8 @@ class NativeBackend:
     ) -> tuple[Ids, Offsets]:
         if not allow_special and len(self._control_ids):
             texts = list(texts)
-            for text in texts:
-                self._refuse_control_ids(text)
+            for index, text in enumerate(texts):
+                self._refuse_control_ids(text, f"texts[{index}]: ")
         return self._engine.encode_batch(texts, add_special_tokens, allow_special, num_threads)
 
     def count(
@@ -185,22 +185,27 @@ class NativeBackend:
         contents = self._added_ids
         return sum(self._vocabulary.token_to_id(content) is None for content in contents)
 
-    def _refuse_control_ids(self, text: str) -> None:
+    def _refuse_control_ids(self, text: str, where: str = "") -> None:
         """Raise TokcyError if the model makes a control token of plain text."""
         if not len(self._control_ids):
             return
         ids = self._engine.encode(text, False, False, None)
         found = ids[np.isin(ids, self._control_ids)]
         if len(found):
-            raise control_token_error(self.id_to_token(int(found[0])))
+            raise control_token_error(self.id_to_token(int(found[0])), where)
 
     @cached_property
     def _control_ids(self) -> Ids:
-        """Ids of control tokens that the model may make by itself; hardly a model has any."""
+        """Ids of control tokens that the model may make by itself; hardly a model has any.
+
+        What a character becomes that is no entry is none of them: it is no one's control token.
+        """
         ids = [
             token.id
             for token in self.added_tokens
-            if token.special and self._vocabulary.has_id(token.id)
+            if token.special
+            and token.id != self._vocabulary.unknown_id
+            and self._vocabulary.has_id(token.id)
         ]
         if not self._engine.model.ignore_merges:
             ids = self._engine.model.made_by_merging(ids)

@@ -60,10 +60,14 @@ _ENTRIES = ("arena", "offsets", "kinds", "ids")
 
 
 def pack_backend(backend: NativeBackend, config: TokenizerConfig, source: str) -> bytes:
-    """The bytes of the saved form; ``source`` is kept as a remark."""
+    """The bytes of the saved form; ``source`` is kept as a remark.
+
+    Raises:
+        TokcyError: a model of characters lacks some; names ``source``.
+    """
     plan = backend.plan
     if not (plan.text.byte_level or plan.vocabulary.is_complete()):
-        raise TokcyError("a model that lacks characters has no saved form")
+        raise TokcyError(f"{source} is a model that lacks characters and has no saved form")
     entries = plan.vocabulary.tables()
     tables = {name: entries[name] for name in _ENTRIES} | backend.tables()
     arrays: Arrays = {name: np.frombuffer(table, np.uint8) for name, table in tables.items()}
@@ -115,7 +119,10 @@ def load_backend(data: bytes, source: str) -> tuple[NativeBackend, TokenizerConf
             for name, array in arrays.items()
             if "." not in name
         }
-        return make(_plan(header, arrays, tables), tables), _config(header["config"])
+        plan = _plan(header, arrays, tables)
+        if reference == _TIKTOKEN and len(plan.text.splits) != 1:
+            raise ValueError("splits: not one, as of every model of tiktoken's")
+        return make(plan, tables), _config(header["config"])
     except TokcyError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:

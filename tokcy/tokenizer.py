@@ -48,7 +48,8 @@ class Tokenizer(LoadedModel):
             text: any str that UTF-8 can express.
             add_special_tokens: let the post-processor put its tokens around the text.
             allow_special: recognise added tokens spelt out in the text. With ``False`` none is,
-                so the text of a user can never become a control token.
+                so the text of a user can never become a control token: where the model by itself
+                makes one of plain text, the text is refused.
             num_threads: at most so many threads; by default see ``tokcy.set_num_threads``.
                 Short texts use one.
             chunking: ``"kimi"`` cuts long texts where the code that comes with Kimi does before
@@ -61,6 +62,7 @@ class Tokenizer(LoadedModel):
 
         Raises:
             EncodeTypeError: not a str, or one with a lone surrogate.
+            TokcyError: under ``allow_special=False`` the model makes a control token of the text.
         """
         if chunking is not None:
             return encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
@@ -79,6 +81,9 @@ class Tokenizer(LoadedModel):
 
         As in `TokenBatch.to_list`, which does the same for many texts, the integers are made
         once per process and kept.
+
+        Raises:
+            EncodeTypeError, TokcyError: as in `encode`.
         """
         if chunking is not None:
             chunks = encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)
@@ -105,6 +110,7 @@ class Tokenizer(LoadedModel):
 
         Raises:
             EncodeTypeError: an item is no str that UTF-8 can express; says which.
+            TokcyError: as in `encode`; says for which item.
         """
         if chunking is not None:
             return TokenBatch._of(
@@ -125,7 +131,7 @@ class Tokenizer(LoadedModel):
             token that holds a part of it.
 
         Raises:
-            EncodeTypeError: as in `encode`.
+            EncodeTypeError, TokcyError: as in `encode`.
         """
         return self._backend.encode_with_offsets(text, add_special_tokens, allow_special)
 
@@ -138,7 +144,11 @@ class Tokenizer(LoadedModel):
         num_threads: SupportsIndex | None = None,
         chunking: str | None = None,
     ) -> int:
-        """``len(encode(text, …))``, without making the array."""
+        """``len(encode(text, …))``, without making the array.
+
+        Raises:
+            EncodeTypeError, TokcyError: as in `encode`.
+        """
         if chunking is not None:
             return len(
                 encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
@@ -154,7 +164,11 @@ class Tokenizer(LoadedModel):
         num_threads: SupportsIndex | None = None,
         chunking: str | None = None,
     ) -> NDArray[np.int64]:
-        """int64[k]: the number of ids of each text."""
+        """int64[k]: the number of ids of each text.
+
+        Raises:
+            EncodeTypeError, TokcyError: as in `encode_batch`.
+        """
         batch = self.encode_batch(
             texts,
             add_special_tokens=add_special_tokens,
@@ -183,6 +197,7 @@ class Tokenizer(LoadedModel):
 
         Raises:
             ValueError: ``max_tokens`` is negative, or even the empty text needs more.
+            EncodeTypeError, TokcyError: as in `encode`.
         """
         limit = operator.index(max_tokens)
         if limit < 0:
@@ -258,7 +273,13 @@ class Tokenizer(LoadedModel):
     # -------------------------------------------------------------- vocabulary
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a token as the model file writes it, or None."""
+        """The id of a token as the model file writes it, or None.
+
+        Raises:
+            TypeError: ``token`` is no str.
+        """
+        if not isinstance(token, str):
+            raise TypeError(f"token must be str, not {type(token).__name__}")
         return self._backend.token_to_id(token)
 
     def id_to_token(self, token_id: SupportsIndex) -> str | None:

@@ -29,6 +29,7 @@ MATCH, GAP, SPLIT_GAP = 1, 2, 3
 DEAD, START = 0, 1
 MAX_NFA = 20_000
 MAX_STATES = 8_000
+_TOO_MANY_STATES = "a pattern that needs too many states is not supported"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class _Nfa:
 
     def add(self, op: int, mask: int, out: int, second: int = -1) -> int:
         if len(self.op) >= MAX_NFA:
-            raise PatternError("a pattern that needs too many states", self.pattern, 0)
+            raise PatternError(_TOO_MANY_STATES, self.pattern, 0)
         self.op.append(op)
         self.mask.append(mask)
         self.out.append(out)
@@ -121,7 +122,7 @@ def build_dfa(node: Node, pattern: str) -> Dfa:
     distinct = list(dict.fromkeys(charsets))
     classes = partition(distinct)
     if classes.count > MAX_CLASSES:
-        raise PatternError("a pattern with too many character classes", pattern, 0)
+        raise PatternError("a pattern with too many character classes is not supported", pattern, 0)
     masks = dict(zip(distinct, classes.members, strict=True))
     return _Determiniser(node, pattern, classes, masks).run()
 
@@ -155,8 +156,7 @@ class _Determiniser:
                     number = numbers[threads] = len(order)
                     order.append(threads)
                     if len(order) > MAX_STATES:
-                        reason = "a pattern that needs too many states"
-                        raise PatternError(reason, self.pattern, 0)
+                        raise PatternError(_TOO_MANY_STATES, self.pattern, 0)
                 while mask:
                     column = mask.bit_length() - 1
                     mask ^= 1 << column

@@ -13,23 +13,31 @@ from typing import Any
 from tokcy.errors import ModelFileError, ModelNotFoundError
 from tokcy.loading import read_model_file
 from tokcy.spec import AddedToken, ConfigFiles, read_config
+from tokcy.spec.config import ADDED_TOKENS_FILE, CONFIG_FILE
 
 from .known import ENCODINGS, RANKS, KnownModel, known_names
-from .plan import TiktokenBackend, check_special_tokens, plan_ranks, special_tokens_of
+from .plan import Places, TiktokenBackend, check_special_tokens, plan_ranks, special_tokens_of
 from .rankfile import Ranks, read_ranks
 from .tekken import parse_tekken, read_tekken
 
 __all__ = ["load_encoding", "load_if_rank_model", "load_rank_model"]
 
+_OBJECT = re.compile(rb"\s*\{")
 _FIRST_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t]*[\r\n]")
 
 
 def load_if_rank_model(data: bytes, source: str, files: ConfigFiles) -> TiktokenBackend | None:
     """As `load_rank_model`, or None if these are not the bytes of such a file."""
-    tekken = parse_tekken(data)
+    tekken = parse_tekken(data, source)
     if tekken is not None:
         return _load_tekken(tekken, source, None, None)
-    if source.endswith(".tiktoken") or _is_sentencepiece(data) or _FIRST_LINE.match(data):
+    is_called_so = source.endswith(".model") and not _OBJECT.match(data)
+    if (
+        is_called_so
+        or source.endswith(".tiktoken")
+        or _is_sentencepiece(data)
+        or _FIRST_LINE.match(data)
+    ):
         return load_rank_model(data, source, files)
     return None
 
@@ -55,7 +63,10 @@ def load_rank_model(
     Raises:
         ModelFileError: no model can be made of it, or its pattern or special tokens are not known.
         PatternError: the pattern cannot be compiled exactly.
+        TypeError: an argument is of a wrong type.
     """
+    if pattern is not None and not isinstance(pattern, str):
+        raise TypeError(f"pattern must be str, not {type(pattern).__name__}")
     if _is_sentencepiece(data):
         raise ModelFileError(
             "this is a SentencePiece model, which only conversion makes a tokenizer.json of: "
@@ -63,7 +74,7 @@ def load_rank_model(
             "with the package sentencepiece installed",
             source=source,
         )
-    tekken = parse_tekken(data)
+    tekken = parse_tekken(data, source)
     if tekken is not None:
         return _load_tekken(tekken, source, pattern, special_tokens)
     ranks = read_ranks(data, source)
@@ -76,15 +87,17 @@ def load_rank_model(
                 source=source,
             )
         pattern = model.pattern
+    places: Places = {}
     if special_tokens is not None:
         added = special_tokens_of(special_tokens, source)
     else:
-        added = _special_tokens(ranks, model, _declared(files), source)
-    return TiktokenBackend(plan_ranks(ranks, pattern, added, source))
+        declared, places = _declared(files)
+        added = _special_tokens(ranks, model, declared, source, places)
+    return TiktokenBackend(plan_ranks(ranks, pattern, added, source, places))
 
 
 def _load_tekken(
-    root: dict[str, Any],
+    root: Any,
     source: str,
     pattern: str | None,
     special_tokens: Mapping[str, int] | None,
@@ -156,11 +169,15 @@ def _identify(
 
 
 def _special_tokens(
-    ranks: Ranks, model: KnownModel | None, declared: dict[int, AddedToken], source: str
+    ranks: Ranks,
+    model: KnownModel | None,
+    declared: dict[int, AddedToken],
+    source: str,
+    places: Places,
 ) -> tuple[AddedToken, ...]:
     """The special tokens of a rank file, after the model and ``tokenizer_config.json``."""
     if model is None:
-        check_special_tokens(declared.values(), source)
+        check_special_tokens(declared.values(), source, places)
         return tuple(declared.values())
     known = [AddedToken(content, i, special=True) for content, i in model.special_tokens.items()]
     if not declared and not model.needs_config:
@@ -176,16 +193,24 @@ def _special_tokens(
     for i in range(first, first + model.n_reserved):
         tokens[i] = AddedToken(f"<|reserved_token_{i}|>", i, special=True)
     tokens.update(declared)
-    check_special_tokens(tokens.values(), source)
+    check_special_tokens(tokens.values(), source, places)
     return tuple(tokens.values())
 
 
-def _declared(files: ConfigFiles) -> dict[int, AddedToken]:
-    """The tokens that the files declare, by id."""
+def _declared(files: ConfigFiles) -> tuple[dict[int, AddedToken], Places]:
+    """The tokens that the files declare, and where, by id."""
     if not files:
-        return {}
-    numbered = read_config(files).numbered
-    return {i: AddedToken(token.content, i, special=token.special) for i, token in numbered.items()}
+        return {}, {}
+    config = read_config(files)
+    tokens: dict[int, AddedToken] = {}
+    places: Places = {}
+    for i, token in config.numbered.items():
+        tokens[i] = AddedToken(token.content, i, special=token.special)
+        if config.completes:
+            places[i] = files[ADDED_TOKENS_FILE].path, token.content
+        else:
+            places[i] = files[CONFIG_FILE].path, f"added_tokens_decoder.{i}"
+    return tokens, places
 
 
 def _is_sentencepiece(data: bytes) -> bool:

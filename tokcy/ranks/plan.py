@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeAlias
 
 from tokcy._decode import Decoder
 from tokcy._spelling import bytes_to_token_text
 from tokcy._vocab import Vocabulary
-from tokcy.errors import ModelFileError
+from tokcy.errors import ModelFileError, PatternError
 from tokcy.native import NativeBackend
 from tokcy.pattern import Dialect, SplitTables, compile_split
 from tokcy.spec import (
@@ -23,7 +24,11 @@ from tokcy.spec import (
 
 from .rankfile import Ranks, make_vocabulary
 
-__all__ = ["TiktokenBackend", "check_special_tokens", "plan_ranks", "special_tokens_of"]
+__all__ = ["Places", "TiktokenBackend", "check_special_tokens", "plan_ranks", "special_tokens_of"]
+
+
+Places: TypeAlias = dict[int, tuple[str, str]]
+"""The file and field that declares a special token, by id, where it is not the model file."""
 
 
 class TiktokenBackend(NativeBackend):
@@ -41,7 +46,11 @@ class TiktokenBackend(NativeBackend):
 
 
 def plan_ranks(
-    ranks: Ranks, pattern: str, special_tokens: Iterable[AddedToken], source: str
+    ranks: Ranks,
+    pattern: str,
+    special_tokens: Iterable[AddedToken],
+    source: str,
+    places: Places | None = None,
 ) -> NativePlan:
     """The plan of a tiktoken model.
 
@@ -51,24 +60,27 @@ def plan_ranks(
     """
     vocabulary = make_vocabulary(ranks, source)
     added = tuple(special_tokens)
-    _check_ids(added, vocabulary, source)
+    _check_ids(added, vocabulary, source, places or {})
     return NativePlan(
         vocabulary=vocabulary,
         ignore_merges=True,
         added_tokens=added,
         token_forms=(),
-        text=TextPlan(splits=(_compile(pattern),)),
+        text=TextPlan(splits=(_compile(pattern, source),)),
         post_processor=PostProcessor(),
         decoder=DecoderPlan(byte_level=True),
     )
 
 
-def _compile(pattern: str) -> SplitTables:
+def _compile(pattern: str, source: str) -> SplitTables:
     """tiktoken keeps what the pattern matches, and drops the rest."""
-    tables = compile_split(pattern, behavior="Removed", invert=True, dialect=Dialect.RUST)
-    if tables.has_gaps:
-        return tables
-    return compile_split(pattern, behavior="Isolated", invert=False, dialect=Dialect.RUST)
+    try:
+        tables = compile_split(pattern, behavior="Removed", invert=True, dialect=Dialect.RUST)
+        if tables.has_gaps:
+            return tables
+        return compile_split(pattern, behavior="Isolated", invert=False, dialect=Dialect.RUST)
+    except PatternError as error:
+        raise PatternError(error.reason, error.pattern, error.position, source) from None
 
 
 def special_tokens_of(given: Mapping[str, int], source: str) -> tuple[AddedToken, ...]:
@@ -76,8 +88,10 @@ def special_tokens_of(given: Mapping[str, int], source: str) -> tuple[AddedToken
 
     Raises:
         ModelFileError: see `check_special_tokens`.
-        TypeError: not strings and whole numbers.
+        TypeError: no mapping of strings to whole numbers.
     """
+    if not isinstance(given, Mapping):
+        raise TypeError(f"special_tokens must map str to int, not be {type(given).__name__}")
     for content, number in given.items():
         if not isinstance(content, str) or type(number) is not int:
             raise TypeError(f"special_tokens maps str to int, not {content!r} to {number!r}")
@@ -86,35 +100,49 @@ def special_tokens_of(given: Mapping[str, int], source: str) -> tuple[AddedToken
     return added
 
 
-def check_special_tokens(tokens: Iterable[AddedToken], source: str) -> None:
+def check_special_tokens(
+    tokens: Iterable[AddedToken], source: str, places: Places | None = None
+) -> None:
     """Refuse what tiktoken does in an order that follows from the hashes of the tokens.
 
     Raises:
         ModelFileError: a token is empty, begins with another, or has the id or text of another.
     """
 
-    def error(reason: str) -> ModelFileError:
-        return ModelFileError(reason, source=source, field="special_tokens")
+    def error(reason: str, *ids: int) -> ModelFileError:
+        return _error(reason, ids, source, places or {})
 
     by_id: dict[int, str] = {}
     for token in tokens:
         if not token.content or _has_surrogate(token.content):
-            raise error(f"{token.content!r} cannot stand in a text")
+            raise error(f"{token.content!r} cannot stand in a text", token.id)
         if token.id in by_id:
-            raise error(f"{by_id[token.id]!r} and {token.content!r} have one id, {token.id}")
+            raise error(
+                f"{by_id[token.id]!r} and {token.content!r} have one id, {token.id}", token.id
+            )
         by_id[token.id] = token.content
-    for one, other in pairwise(sorted(by_id.values())):
+    by_text = sorted((content, token_id) for token_id, content in by_id.items())
+    for (one, first), (other, second) in pairwise(by_text):
         if one == other:
-            raise error(f"{one!r} has two ids")
+            raise error(f"{one!r} has two ids, {first} and {second}", first, second)
         if other.startswith(one):
-            raise error(f"{other!r} begins with {one!r}; which of the two is found is arbitrary")
+            reason = f"{other!r} begins with {one!r}; which of the two is found is arbitrary"
+            raise error(reason, second, first)
+
+
+def _error(reason: str, ids: Iterable[int], source: str, places: Places) -> ModelFileError:
+    """About the special tokens with these ids, of which the first with a place is at fault."""
+    place = next((places[i] for i in ids if i in places), (source, "special_tokens"))
+    return ModelFileError(reason, source=place[0], field=place[1])
 
 
 def _has_surrogate(content: str) -> bool:
     return any(0xD800 <= ord(c) < 0xE000 for c in content)
 
 
-def _check_ids(added: tuple[AddedToken, ...], vocabulary: Vocabulary, source: str) -> None:
+def _check_ids(
+    added: tuple[AddedToken, ...], vocabulary: Vocabulary, source: str, places: Places
+) -> None:
     largest = largest_added_id(vocabulary, len(added))
     for token in added:
         if not 0 <= token.id <= largest:
@@ -125,4 +153,4 @@ def _check_ids(added: tuple[AddedToken, ...], vocabulary: Vocabulary, source: st
             reason = f"{token.content!r} is the name of an ordinary token, too"
         else:
             continue
-        raise ModelFileError(reason, source=source, field="special_tokens")
+        raise _error(reason, [token.id], source, places)

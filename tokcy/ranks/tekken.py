@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import binascii
 import json
+import os
 from dataclasses import dataclass
 from typing import Any
 
+from tokcy.errors import ModelFileError
 from tokcy.spec import AddedToken
 from tokcy.spec.fields import Node, shown
 
@@ -18,6 +20,7 @@ from .rankfile import MAX_RANK, MAX_TOKEN_BYTES, Ranks
 
 __all__ = ["Tekken", "parse_tekken", "read_tekken"]
 
+FILE_NAME = "tekken.json"
 HEAD = 2**20  # bytes; all that comes before the vocabulary is shorter
 MAX_SPECIAL_TOKENS = 2**20  # of which the file need not list any; those known have 1,000
 VERSIONS = ("v1", "v2", "v3", "v7", "v11", "v13", "v15")
@@ -41,25 +44,36 @@ class Tekken:
     special_tokens: tuple[AddedToken, ...]
 
 
-def parse_tekken(data: bytes) -> dict[str, Any] | None:
-    """The JSON object in these bytes if it is a ``tekken.json``, and no ``tokenizer.json``."""
+def parse_tekken(data: bytes, source: str) -> Any:
+    """The JSON in these bytes if it is a ``tekken.json``, and no ``tokenizer.json``; or None.
+
+    Where it might be either or none, it is what the file is called.
+
+    Raises:
+        ModelFileError: it is called so and is no JSON.
+    """
+    is_called_so = os.path.basename(source) == FILE_NAME
     head = data[:HEAD]
-    if b'"default_vocab_size"' not in head and b'"token_bytes"' not in head:
+    if not is_called_so and b'"default_vocab_size"' not in head and b'"token_bytes"' not in head:
         return None
     try:
         found = json.loads(data)
-    except (ValueError, RecursionError):  # who reads it as something else says what is wrong
-        return None
-    return found if isinstance(found, dict) and {"config", "vocab"} & found.keys() else None
+    except (ValueError, RecursionError) as error:
+        if is_called_so:
+            raise ModelFileError(f"not valid JSON: {error}", source=source) from None
+        return None  # who reads it as something else says what is wrong
+    keys = found.keys() if isinstance(found, dict) else set()
+    return found if {"config", "vocab"} & keys or (is_called_so and "model" not in keys) else None
 
 
-def read_tekken(root: dict[str, Any], source: str) -> Tekken:
-    """Read the object in a ``tekken.json``.
+def read_tekken(root: Any, source: str) -> Tekken:
+    """Read the JSON of a ``tekken.json``.
 
     Raises:
         ModelFileError: names the field and the value.
     """
     top = Node(root, source)
+    top.object()
     config = top.child("config")
     config.object()
     pattern = config.child("pattern").string()

@@ -94,14 +94,13 @@ class TokenizerConfig:
         return self.chat_templates.get("default")
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredToken:
+class DeclaredToken(NamedTuple):
     """A token as a configuration declares it.
 
     Attributes:
         is_text: it was a mere string, which `transformers` never takes for equal to an object.
         normalized: ``None`` where the file does not say; then it is ``not special``.
-    """
+    """  # not a dataclass, as a file may have 100,000 of them
 
     content: str
     is_text: bool = False
@@ -112,14 +111,15 @@ class DeclaredToken:
     special: bool = False
 
     def with_id(self, token_id: int) -> AddedToken:
+        normalized = not self.special if self.normalized is None else self.normalized
         return AddedToken(
-            content=self.content,
-            id=token_id,
-            single_word=self.single_word,
-            lstrip=self.lstrip,
-            rstrip=self.rstrip,
-            normalized=not self.special if self.normalized is None else self.normalized,
-            special=self.special,
+            self.content,
+            token_id,
+            self.single_word,
+            self.lstrip,
+            self.rstrip,
+            normalized,
+            self.special,
         )
 
 

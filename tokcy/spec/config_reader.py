@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from typing import Any
 
 from tokcy.errors import ModelFileError
 
@@ -27,6 +27,9 @@ __all__ = ["read_config"]
 _EXTRA = "extra_special_tokens"
 _ADDITIONAL = "additional_special_tokens"
 _SPECIFIC = "model_specific_special_tokens"
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+_BOOLEANS = {bool}
+_MAX_DIGITS = 100  # of an id; thousands are more than `int` takes
 
 
 def read_config(files: ConfigFiles, pad_token: str | None = None) -> DeclaredConfig:
@@ -44,15 +47,10 @@ def read_config(files: ConfigFiles, pad_token: str | None = None) -> DeclaredCon
     completes = "added_tokens_decoder" not in config.value
     overriding = files if completes else {}
     special_map = _read_object(overriding, SPECIAL_TOKENS_FILE)
-    named, extra, special = _special_tokens(config, special_map, pad_token)
-    if completes:
-        listed = _added_tokens_file(_read_object(files, ADDED_TOKENS_FILE), special)
-        numbered = dict(listed)  # of an id that stands twice, the last counts
-        by_content = {token.content: token for _, token in listed}
-        for name in NAMED_TOKENS:
-            if name in named:
-                named[name] = by_content.get(named[name].content, named[name])
-    else:
+    added = _read_object(overriding, ADDED_TOKENS_FILE)
+    named, extra, listed = _special_tokens(config, special_map, added, pad_token)
+    numbered = dict(listed)  # of an id that stands twice, the last counts
+    if not completes:
         numbered = _added_tokens_decoder(config.child("added_tokens_decoder"))
     values = _Values(config)
     rest = TokenizerConfig(
@@ -157,9 +155,9 @@ def _chat_templates(config: Node) -> dict[str, str]:
 
 
 def _special_tokens(
-    config: Node, special_map: Node, pad_token: str | None
-) -> tuple[dict[str, DeclaredToken], tuple[DeclaredToken, ...], set[str]]:
-    """The named special tokens, the others, and what ``added_tokens.json`` may call special.
+    config: Node, special_map: Node, added: Node, pad_token: str | None
+) -> tuple[dict[str, DeclaredToken], tuple[DeclaredToken, ...], list[tuple[int, DeclaredToken]]]:
+    """The named special tokens, the others, and what ``added_tokens.json`` lists.
 
     The two names for the others, their two forms, and a second file that overrides the first,
     have a history: the order of these steps is that of `transformers`.
@@ -177,7 +175,8 @@ def _special_tokens(
         specific = _members(fields[_SPECIFIC])
     _override(fields, special_map)
     specific |= _pop_named_extra(fields)
-    seen = _contents_so_far(fields)
+    listed = _added_tokens_file(added, _contents_so_far(fields))
+    _replace_named(fields, {token.content: token for _, token in listed})
     if _EXTRA not in fields and _ADDITIONAL in fields:
         fields[_EXTRA] = fields[_ADDITIONAL]
     if pad_token is not None:
@@ -193,7 +192,15 @@ def _special_tokens(
     extra = fields.get(_EXTRA)
     tokens = () if extra is None or extra.value is None else map(_read_token, extra.items())
     found = {name: token for name, token in named.items() if token is not None}
-    return found, tuple(token for token in tokens if token is not None), seen
+    return found, tuple(token for token in tokens if token is not None), listed
+
+
+def _replace_named(fields: dict[str, Node], listed: dict[str, DeclaredToken]) -> None:
+    """The named tokens that ``added_tokens.json`` has, too, are what they are there."""
+    for name in NAMED_TOKENS:
+        token = _read_token(fields[name]) if name in fields else None
+        if token is not None and token.content in listed:
+            fields[name] = _Overriding(listed[token.content], fields[name])
 
 
 def _contents_so_far(fields: dict[str, Node]) -> set[str]:
@@ -242,12 +249,28 @@ def _override(fields: dict[str, Node], special_map: Node) -> None:
             ]
             if name == _EXTRA and name in fields:
                 before = fields[name].value or []
-                value = [*before, *(item for item in value if item not in before)]
-        fields[name] = Node(value, node.source, node.path)
+                if type(before) not in (str, list):  # a string is a list of its characters there
+                    raise fields[name].type_error("a list")
+                texts = {item for item in before if type(item) is str}
+                value = [*before, *(i for i in value if type(i) is not str or i not in texts)]
+        fields[name] = _Overriding(value, node)
+
+
+class _Overriding(Node):
+    """A value of which some objects have become tokens, which JSON has not."""
+
+    __slots__ = ("_in_file",)
+
+    def __init__(self, value: Any, in_file: Node) -> None:
+        super().__init__(value, in_file.source, in_file.path)
+        self._in_file = in_file
+
+    def type_error(self, wanted: str) -> ModelFileError:
+        return self._in_file.type_error(wanted)
 
 
 def _special_object(node: Node) -> DeclaredToken:
-    return replace(_read_object_token(node), special=True)
+    return _read_object_token(node)._replace(special=True)
 
 
 def _read_token(node: Node) -> DeclaredToken | None:
@@ -262,12 +285,14 @@ def _read_token(node: Node) -> DeclaredToken | None:
 
 
 def _read_object_token(node: Node) -> DeclaredToken:
-    flags = {
-        name: node.child(name).boolean()
-        for name in ("single_word", "lstrip", "rstrip", "normalized", "special")
-        if name in node.object()
-    }
-    return DeclaredToken(_content(node.child("content")), **flags)
+    values = node.object()
+    flags = {name: values[name] for name in _FLAGS if name in values}
+    if not _BOOLEANS.issuperset(map(type, flags.values())):
+        flags = {name: node.child(name).boolean() for name in flags}
+    content = values.get("content")
+    if type(content) is not str or not content.isascii():
+        content = _content(node.child("content"))
+    return DeclaredToken(content, **flags)
 
 
 def _content(node: Node) -> str:
@@ -282,7 +307,8 @@ def _content(node: Node) -> str:
 def _added_tokens_decoder(node: Node) -> dict[int, DeclaredToken]:
     tokens = {}
     for name, member in _members(node).items():
-        if not (name.isascii() and name.isdigit() and int(name) <= U32_MAX):
+        is_number = name.isascii() and name.isdigit() and len(name) <= _MAX_DIGITS
+        if not (is_number and int(name) <= U32_MAX):
             raise node.error(f"{shown(name)} is no token id")
         tokens[int(name)] = _read_object_token(member)
     return tokens

@@ -29,14 +29,14 @@ def tokens_to_add(config: DeclaredConfig, in_file: Iterable[AddedToken]) -> list
         numbered |= {token.id: _declared(token) for token in in_file}
     tokens = [numbered[token_id] for token_id in sorted(numbered)]
     known = {token.content for token in in_file} | {token.content for token in tokens}
-    listed = {_identity(token) for token in tokens}
+    listed = set()  # with a content that is not known
     for token in (*config.named.values(), *config.extra):
         if token.content not in known and _identity(token) not in listed:
             tokens.append(token)
             listed.add(_identity(token))
     contents = {token.content for token in config.named.values()}
     return [
-        replace(token, special=token.special or token.content in contents)
+        token._replace(special=True) if token.content in contents else token
         for token in tokens
         if token.content
     ]
@@ -76,7 +76,8 @@ def with_tokens_added(
             continue
         before = tokens[place]
         token = addition.with_id(before.id)
-        token = token._replace(special=token.special or before.special)
+        if before.special:
+            token = token._replace(special=True)
         if normalizes and before.normalized > token.normalized:
             places[token.content] = len(tokens)
             tokens.append(token)

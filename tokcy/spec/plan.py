@@ -156,6 +156,8 @@ def _plan(spec: TokenizerSpec) -> NativePlan:
 
 def _other(section: str, step: Other) -> _Unplannable:
     named = f"{section} {step.kind}" if step.kind else f"{section} without a type"
+    if section == "model" and not step.kind:
+        named += " that is no BPE"
     return _Unplannable(f"{named} is not supported natively", step.problem)
 
 
