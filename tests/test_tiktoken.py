@@ -21,7 +21,7 @@ from test_models import excerpts
 from tiktoken_models import MODELS, RANK_FILES, TEKKEN
 
 from tokcy import TokcyError, Tokenizer
-from tokcy.ranks.chunking import cut_text
+from tokcy._segments import parts_of
 from tokcy.ranks.known import ENCODINGS, RANKS
 
 Corpus = Callable[..., str]
@@ -242,6 +242,10 @@ def _kimi_runs(text: str) -> Iterator[str]:
     yield text[begin:]
 
 
+def cut_text(text: str) -> list[str]:
+    return ["".join(s for s, _ in part) for part in parts_of([(text, True)], False, True)]
+
+
 RUNS = st.tuples(
     st.sampled_from("a \n\x1c\u3000\x85中é"),
     st.one_of(
@@ -254,7 +258,7 @@ RUNS = st.tuples(
 
 @given(st.lists(RUNS, max_size=6).map("".join))
 def test_chunks_are_those_of_kimi(text: str) -> None:
-    assert list(cut_text(text)) == list(kimi_chunks(text))
+    assert cut_text(text) == list(filter(None, kimi_chunks(text)))
 
 
 def test_chunks_of_mixed_whitespace() -> None:
@@ -266,7 +270,7 @@ def test_chunks_of_mixed_whitespace() -> None:
             )
             for _ in range(8)
         ]
-        assert list(cut_text("".join(runs))) == list(kimi_chunks("".join(runs)))
+        assert cut_text("".join(runs)) == list(kimi_chunks("".join(runs)))
 
 
 @pytest.fixture(scope="module")
@@ -314,13 +318,20 @@ def test_ids_of_chunks(kimi: tuple[Tokenizer, tiktoken.Encoding], corpus: Corpus
     ]
 
 
-def test_chunking_is_refused_elsewhere(
+def test_chunking_elsewhere(
     kimi: tuple[Tokenizer, tiktoken.Encoding], model_path: Callable[[str], Path]
 ) -> None:
     with pytest.raises(ValueError, match="\"kimi\", not 'llama'"):
         kimi[0].encode("a", chunking="llama")
-    with pytest.raises(TokcyError, match="tiktoken's formats"):
-        Tokenizer.from_file(model_path("gpt2")).encode("a", chunking="kimi")
+    text = "ab" * 30_000
+    for backend in ("tokcy", "huggingface"):
+        tok = Tokenizer.from_file(model_path("gpt2"), backend=backend)
+        expected = [i for chunk in kimi_chunks(text) for i in tok.encode(chunk).tolist()]
+        assert tok.encode_to_list(text, chunking="kimi") == expected != tok.encode_to_list(text)
+        batch = tok.encode_batch(["x", text, ""], chunking="kimi")
+        assert batch.to_list() == [tok.encode_to_list("x"), expected, []]
+    with pytest.raises(TypeError, match=r"texts\[1\]: text must be str"):
+        tok.encode_batch([text, b"a"], chunking="kimi")  # type: ignore[list-item]
     with pytest.raises(TypeError, match="must be str"):
         kimi[0].encode(b"a", chunking="kimi")  # type: ignore[arg-type]
 

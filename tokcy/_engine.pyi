@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import SupportsIndex, final
 
 import numpy as np
@@ -32,6 +32,16 @@ class Engine:
     def count(
         self, text: str, special: bool, added: bool, num_threads: SupportsIndex | None = None
     ) -> int: ...
+    def encode_segments(
+        self,
+        segments: Iterable[Sequence[object]],
+        special: bool,
+        joined: bool,
+        chunked: bool,
+        num_threads: SupportsIndex | None = None,
+        *,
+        plain_only: bool = False,
+    ) -> NDArray[np.uint32]: ...
     def encode_batch(
         self,
         texts: Iterable[str],

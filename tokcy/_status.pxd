@@ -3,6 +3,7 @@
 cdef enum:
     OUT_OF_MEMORY = -1
     INTERRUPTED = -2        # a signal handler has raised; the exception is set
+    UNDECIDED = -4          # -3 stands for an exception where a status is returned
 
 
 cdef int check_signals() noexcept nogil

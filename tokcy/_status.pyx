@@ -8,6 +8,8 @@ even try: to take the GIL anew in a daemon thread while the interpreter shuts do
 import os
 import threading
 
+from tokcy.errors import TokcyError
+
 cdef extern from "Python.h":
     int PyErr_CheckSignals() noexcept
     unsigned long PyThread_get_thread_ident() nogil
@@ -37,4 +39,9 @@ cdef int raise_status(int status) except -1:
     """Turn a status into the exception that it means; 0 if it means none."""
     if status == OUT_OF_MEMORY:
         raise MemoryError
+    if status == UNDECIDED:
+        raise TokcyError(
+            "whether an added token comes from trusted text alone cannot be told, as the normalizer "
+            "changes a stretch of text with that token of which only some is trusted"
+        )
     return -1 if status == INTERRUPTED else 0

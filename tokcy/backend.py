@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol, SupportsIndex
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from tokcy.errors import TokcyError
 from tokcy.spec import AddedToken
 from tokcy.stream import DecodeStream
 
-__all__ = ["Backend", "CacheInfo", "Ids", "Offsets", "control_token_error"]
+__all__ = ["Backend", "CacheInfo", "Ids", "Offsets", "Segment", "control_token_error"]
 
 Ids = NDArray[np.uint32]
 Offsets = NDArray[np.int64]
 CacheInfo = dict[str, int]
+Segment = tuple[str, Any] | Sequence[Any]
+"""A text, and whether added tokens are recognised in it."""
 
 
 class Backend(Protocol):
@@ -52,6 +54,15 @@ class Backend(Protocol):
         allow_special: bool,
         num_threads: SupportsIndex | None,
     ) -> tuple[Ids, Offsets]: ...
+
+    def encode_segments(
+        self,
+        segments: Iterable[Segment],
+        add_special_tokens: bool,
+        joined: bool,
+        chunked: bool,
+        num_threads: SupportsIndex | None,
+    ) -> Ids: ...
 
     def encode_with_offsets(
         self, text: str, add_special_tokens: bool, allow_special: bool

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tokcy._lists import as_lists
-from tokcy.errors import TokenIdError
+from tokcy.errors import OutputError, TokenIdError
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["TokenBatch", "as_ids", "as_integers"]
+__all__ = ["TokenBatch", "as_ids", "as_integers", "write_ids"]
 
 Ids = NDArray[np.uint32]
 
@@ -218,6 +218,23 @@ def as_ids(ids: ArrayLike) -> Ids:
             wrong = lowest if lowest < 0 else highest
             raise TokenIdError(f"token id {wrong} is not between 0 and 2**32 - 1")
     return np.require(array, dtype=np.uint32, requirements=["C", "A"])
+
+
+def write_ids(ids: Ids, out: Ids) -> Ids:
+    """Copy ids into a caller's array; what of it they take.
+
+    Raises:
+        OutputError: it is too small, or no contiguous and writable uint32[n].
+    """
+    if not isinstance(out, np.ndarray) or out.dtype != _UINT32 or out.ndim != 1:
+        kind = f"{out.dtype}{list(out.shape)}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise OutputError(f"out must be an array uint32[n], not {kind}")
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise OutputError("out must be contiguous and writable")
+    if len(out) < len(ids):
+        raise OutputError(f"out has room for {len(out)} ids, but there are {len(ids)}")
+    out[: len(ids)] = ids
+    return out[: len(ids)]
 
 
 def as_integers(items: ArrayLike, name: str) -> NDArray[Any]:

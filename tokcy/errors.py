@@ -7,6 +7,7 @@ __all__ = [
     "FallbackError",
     "ModelFileError",
     "ModelNotFoundError",
+    "OutputError",
     "PatternError",
     "SettingError",
     "TokcyError",
@@ -98,3 +99,7 @@ class EncodeTypeError(TokcyError, TypeError):
 
 class TokenIdError(TokcyError, OverflowError):
     """A token id is negative or does not fit in 32 bits."""
+
+
+class OutputError(TokcyError, ValueError):
+    """The array that ids are to be written to cannot take them."""

@@ -18,11 +18,13 @@ import tokenizers
 from tokenizers import Encoding, Tokenizer
 
 from tokcy._decode import Decoder
+from tokcy._segments import parts_of
 from tokcy._stream import StreamState
 from tokcy._vocab import Vocabulary
-from tokcy.backend import CacheInfo, Ids, Offsets, control_token_error
+from tokcy.backend import CacheInfo, Ids, Offsets, Segment, control_token_error
 from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
 from tokcy.hf_next import NextTokenizer
+from tokcy.hf_segments import Occurrences, is_exact_in_parts
 from tokcy.spec import AddedToken, DecoderPlan
 from tokcy.spec.decoders import read_decoder
 from tokcy.spec.fields import Node
@@ -93,6 +95,7 @@ class HuggingFaceBackend:
         self._added = added
         self._encode_special_tokens = encode_special_tokens
         self._plain: Tokenizer | None = None
+        self._without_lengths: dict[bool, Tokenizer] = {}
         self._control_ids: Ids = np.empty(0, dtype=np.uint32)
         try:
             with _hugging_face_errors():
@@ -181,6 +184,62 @@ class HuggingFaceBackend:
         ]
         offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         return np.concatenate(rows) if rows else np.empty(0, dtype=np.uint32), offsets
+
+    def encode_segments(
+        self,
+        segments: Iterable[Segment],
+        add_special_tokens: bool,
+        joined: bool,
+        chunked: bool,
+        num_threads: SupportsIndex | None,
+    ) -> Ids:
+        """uint32[n]; TokcyError also where joined texts cannot be told apart exactly."""
+        _check_num_threads(num_threads)
+        parts = parts_of(segments, joined, chunked)
+        with _hugging_face_errors():
+            encodings = [encoding for part in parts for encoding in self._encode_part(part)]
+            whole = self._tokenizer.post_process(
+                Encoding.merge(encodings, growing_offsets=True), None, bool(add_special_tokens)
+            )
+        return np.array(whole.ids, dtype=np.uint32)
+
+    def _encode_part(self, stretches: list[tuple[str, bool]]) -> list[Encoding]:
+        """The encodings of one text, of which some stretches are trusted."""
+        text = "".join(stretch for stretch, _ in stretches)
+        occurrences = Occurrences(self._tokenizer, self.added_tokens, stretches)
+        if occurrences.all_trusted:
+            return [self._unfitted(True).encode(text, add_special_tokens=False)]
+        if not occurrences.some_trusted:
+            return [self._encode_untrusted(text)]
+        if not is_exact_in_parts(json.loads(self._data), self.added_tokens):
+            raise TokcyError(
+                "text that is not trusted holds an added token, or a part of one that trusted text "
+                "completes; on the Hugging Face backend this model can then not be encoded exactly"
+            )
+        return [
+            self._unfitted(True).encode(section, add_special_tokens=False)
+            if is_token
+            else self._encode_untrusted(section)
+            for section, is_token in occurrences.sections()
+        ]
+
+    def _encode_untrusted(self, text: str) -> Encoding:
+        encoding = self._unfitted(False).encode(text, add_special_tokens=False)
+        self._ids(encoding, False)
+        return encoding
+
+    def _unfitted(self, allow_special: bool) -> Tokenizer:
+        """The Tokenizer, or its twin, without truncation and padding, which are for the whole."""
+        tokenizer = self._tokenizer_for(allow_special)
+        if tokenizer.truncation is None and tokenizer.padding is None:
+            return tokenizer
+        if allow_special not in self._without_lengths:
+            copy = _Tokenizer.from_str(tokenizer.to_str())
+            copy.encode_special_tokens = tokenizer.encode_special_tokens
+            copy.no_truncation()
+            copy.no_padding()
+            self._without_lengths[allow_special] = copy
+        return self._without_lengths[allow_special]
 
     def encode_with_offsets(
         self, text: str, add_special_tokens: bool, allow_special: bool

@@ -15,7 +15,7 @@ from tokcy._engine import Engine
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
 from tokcy._stream import StreamState
-from tokcy.backend import CacheInfo, Ids, Offsets, control_token_error
+from tokcy.backend import CacheInfo, Ids, Offsets, Segment, control_token_error
 from tokcy.lengths import Lengths
 from tokcy.offsets import SpaceTrimmer
 from tokcy.spec import AddedToken, NativePlan, normalizer_of
@@ -119,6 +119,21 @@ class NativeBackend:
                 self._refuse_control_ids(text, f"texts[{index}]: ")
         return self._engine.encode_batch(texts, add_special_tokens, allow_special, num_threads)
 
+    def encode_segments(
+        self,
+        segments: Iterable[Segment],
+        add_special_tokens: bool,
+        joined: bool,
+        chunked: bool,
+        num_threads: SupportsIndex | None,
+    ) -> Ids:
+        if len(self._control_ids):
+            segments = list(segments)
+            self._refuse_control_ids_of_segments(segments, joined, chunked)
+        return self._engine.encode_segments(
+            segments, add_special_tokens, joined, chunked, num_threads
+        )
+
     def count(
         self,
         text: str,
@@ -187,9 +202,28 @@ class NativeBackend:
 
     def _refuse_control_ids(self, text: str, where: str = "") -> None:
         """Raise TokcyError if the model makes a control token of plain text."""
-        if not len(self._control_ids):
+        if len(self._control_ids):
+            self._refuse(self._engine.encode(text, False, False, None), where)
+
+    def _refuse_control_ids_of_segments(
+        self, segments: list[Segment], joined: bool, chunked: bool
+    ) -> None:
+        """The same where some of a text, or all of it, is not to become a control token.
+
+        Joined segments merge with each other, so any that is not trusted has all of them refused.
+        """
+        if joined:
+            if not all(flag for _, flag in segments):
+                self._refuse(
+                    self._engine.encode_segments(segments, False, True, chunked, plain_only=True)
+                )
             return
-        ids = self._engine.encode(text, False, False, None)
+        for index, segment in enumerate(segments):
+            if not segment[1]:
+                ids = self._engine.encode_segments([segment], False, False, chunked)
+                self._refuse(ids, f"segments[{index}]: ")
+
+    def _refuse(self, ids: Ids, where: str = "") -> None:
         found = ids[np.isin(ids, self._control_ids)]
         if len(found):
             raise control_token_error(self.id_to_token(int(found[0])), where)
@@ -274,6 +308,17 @@ class FittingBackend(NativeBackend):
     ) -> tuple[Ids, Offsets]:
         batch = super().encode_batch(texts, add_special_tokens, allow_special, num_threads)
         return self._lengths.fit_batch(*batch, bool(add_special_tokens))
+
+    def encode_segments(
+        self,
+        segments: Iterable[Segment],
+        add_special_tokens: bool,
+        joined: bool,
+        chunked: bool,
+        num_threads: SupportsIndex | None,
+    ) -> Ids:
+        ids = super().encode_segments(segments, add_special_tokens, joined, chunked, num_threads)
+        return self._lengths.fit(ids, bool(add_special_tokens))
 
     def count(
         self,

@@ -9,10 +9,10 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokcy.backend import CacheInfo, Ids, Offsets
-from tokcy.batch import TokenBatch, as_ids
+from tokcy.backend import CacheInfo, Ids, Offsets, Segment
+from tokcy.batch import TokenBatch, as_ids, write_ids
 from tokcy.loaded import LoadedModel
-from tokcy.ranks import encode_in_chunks
+from tokcy.segments import encode_in_chunks, is_chunked
 from tokcy.spec import AddedToken
 from tokcy.stream import DecodeStream
 
@@ -55,7 +55,7 @@ class Tokenizer(LoadedModel):
             chunking: ``"kimi"`` cuts long texts where the code that comes with Kimi does before
                 it calls tiktoken, and with Llama 3 and 4: every 400,000 characters, and every
                 25,000 in a row that are whitespace or that are not. It changes ids at the cuts.
-                For models in tiktoken's formats only.
+                `tokenizers` knows no such cuts.
 
         Returns:
             uint32[n].
@@ -65,7 +65,12 @@ class Tokenizer(LoadedModel):
             TokcyError: under ``allow_special=False`` the model makes a control token of the text.
         """
         if chunking is not None:
-            return encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
+            return self.encode_segments(
+                [(text, allow_special)],
+                add_special_tokens=add_special_tokens,
+                chunking=chunking,
+                num_threads=num_threads,
+            )
         return self._backend.encode(text, add_special_tokens, allow_special, num_threads)
 
     def encode_to_list(
@@ -86,8 +91,13 @@ class Tokenizer(LoadedModel):
             EncodeTypeError, TokcyError: as in `encode`.
         """
         if chunking is not None:
-            chunks = encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)
-            ids: list[int] = chunks[0].tolist()
+            ids: list[int] = self.encode(
+                text,
+                add_special_tokens=add_special_tokens,
+                allow_special=allow_special,
+                num_threads=num_threads,
+                chunking=chunking,
+            ).tolist()
             return ids
         return self._backend.encode_to_list(text, add_special_tokens, allow_special, num_threads)
 
@@ -114,11 +124,51 @@ class Tokenizer(LoadedModel):
         """
         if chunking is not None:
             return TokenBatch._of(
-                *encode_in_chunks(self._backend, texts, chunking, allow_special, num_threads)
+                *encode_in_chunks(
+                    self._backend, texts, chunking, add_special_tokens, allow_special, num_threads
+                )
             )
         return TokenBatch._of(
             *self._backend.encode_batch(texts, add_special_tokens, allow_special, num_threads)
         )
+
+    def encode_segments(
+        self,
+        segments: Iterable[Segment],
+        *,
+        add_special_tokens: bool = False,
+        join: bool = False,
+        chunking: str | None = None,
+        out: Ids | None = None,
+        num_threads: SupportsIndex | None = None,
+    ) -> Ids:
+        """The token ids of a prompt whose parts are trusted or not, such as a chat.
+
+        Args:
+            segments: (text, allow_special) pairs. In a text whose flag is false no added token is
+                recognised, as with ``encode(text, allow_special=False)``.
+            add_special_tokens: let the post-processor put its tokens around the whole.
+            join: take the segments for one text, in which an added token is only recognised where
+                all of it is trusted; everything else is split and merged across their borders.
+                Without it each segment is a text by itself, and nothing crosses a border.
+            chunking: as in `encode`, of each segment, or of the joined text.
+            out: an array to write the ids to: uint32, of one dimension, contiguous, writable.
+            num_threads: as in `encode`.
+
+        Returns:
+            uint32[n]; with ``out`` its first n items.
+
+        Raises:
+            EncodeTypeError: a segment is no such pair, or its text none that UTF-8 can express;
+                says which.
+            OutputError: ``out`` is another kind of array, or too small; says how many ids it needs.
+            TokcyError: the model makes a control token of text that is not trusted.
+            ValueError: there is no such way to cut.
+        """
+        ids = self._backend.encode_segments(
+            segments, add_special_tokens, join, is_chunked(chunking), num_threads
+        )
+        return ids if out is None else write_ids(ids, out)
 
     def encode_with_offsets(
         self, text: str, *, add_special_tokens: bool = True, allow_special: bool = True
@@ -151,7 +201,13 @@ class Tokenizer(LoadedModel):
         """
         if chunking is not None:
             return len(
-                encode_in_chunks(self._backend, [text], chunking, allow_special, num_threads)[0]
+                self.encode(
+                    text,
+                    add_special_tokens=add_special_tokens,
+                    allow_special=allow_special,
+                    num_threads=num_threads,
+                    chunking=chunking,
+                )
             )
         return self._backend.count(text, add_special_tokens, allow_special, num_threads)
 

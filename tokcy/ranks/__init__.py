@@ -2,10 +2,9 @@
 
 ``rankfile`` and ``tekken`` read the two kinds of files, ``known`` has what public rank files do
 not say themselves, ``load`` puts these together, and ``plan`` makes of them what the engine is
-built from. ``chunking`` cuts texts up as the code of some models does.
+built from.
 """
 
-from .chunking import encode_in_chunks
 from .known import ENCODINGS
 from .load import load_encoding, load_if_rank_model, load_rank_model
 from .plan import TiktokenBackend
@@ -13,7 +12,6 @@ from .plan import TiktokenBackend
 __all__ = [
     "ENCODINGS",
     "TiktokenBackend",
-    "encode_in_chunks",
     "load_encoding",
     "load_if_rank_model",
     "load_rank_model",
