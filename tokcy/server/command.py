@@ -22,7 +22,7 @@ _NEEDED = ("prometheus_client", "starlette", "uvicorn")
 
 #: Bytes of large bodies that are held at once.
 TOTAL_BYTES = 256 << 20
-#: Seconds that a client may neither send nor take anything.
+#: Seconds in which a body must have come, and in which a client takes something of its answer.
 STALL_SECONDS = 60
 #: Seconds that an idle connection is kept: longer than clients keep theirs, so that none is used
 #: in the moment in which it is closed here.
@@ -157,11 +157,13 @@ def _prefix_cache(n_bytes: int) -> tuple[Any, Sequence[Any]]:
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        made = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        raise TokcyError(
-            f"cannot listen at {host} port {port}: {error.strerror or error}"
-        ) from None
+        reason = error.strerror or error
+        raise TokcyError(f"cannot listen at {host} port {port}: {reason}") from None
+    # asyncio sends without delay only on sockets that say that they are TCP's, and `create_server`
+    # makes none that do: the body of each answer would wait 40 ms for its header's receipt.
+    return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=made.detach())
 
 
 def _announce(names: list[str], listening: socket.socket) -> None:

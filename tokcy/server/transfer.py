@@ -28,7 +28,7 @@ class BodyReader:
         Args:
             max_bytes: of one body.
             total_bytes: of all large bodies that are held at once; others are not read meanwhile.
-            stall_seconds: how long a client may send nothing.
+            stall_seconds: in which a body must have come.
         """
         self._max_bytes = max_bytes
         self._stall_seconds = stall_seconds
@@ -43,30 +43,33 @@ class BodyReader:
             starlette.requests.ClientDisconnect: the client is gone.
         """
         self._check_headers(request)
-        length = int(request.headers.get("content-length", 0))
-        taken = 0
+        # One that does not tell its length may be as long as any.
+        told = request.headers.get("content-length")
+        n_bytes = self._max_bytes if told is None else int(told)
+        large = n_bytes > INLINE_BYTES
+        if large:
+            await self._budget.take(n_bytes)
+        try:
+            yield await asyncio.wait_for(self._read_all(request), self._stall_seconds)
+        except asyncio.TimeoutError:
+            raise RequestError(
+                f"the body has not come within {self._stall_seconds:g} seconds",
+                status=408,
+                headers={"connection": "close"},
+            ) from None
+        finally:
+            if large:
+                self._budget.give(n_bytes)
+
+    async def _read_all(self, request: Request) -> bytes:
         chunks: list[bytes] = []
         size = 0
-        try:
-            # Not as much as a chunk of a large body before there is room for all of it.
-            if length > INLINE_BYTES:
-                await self._budget.take(length)
-                taken = length
-            stream = _chunks(request, self._stall_seconds)
-            async for chunk in stream:
-                size += len(chunk)
-                if size > self._max_bytes:
-                    raise self._too_large()
-                chunks.append(chunk)
-                if size > INLINE_BYTES and not taken:  # one that does not tell its length
-                    await self._budget.take(self._max_bytes)
-                    taken = self._max_bytes
-            body = b"".join(chunks)
-            chunks.clear()
-            yield body
-        finally:
-            if taken:
-                self._budget.give(taken)
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > self._max_bytes:
+                raise self._too_large()
+            chunks.append(chunk)
+        return b"".join(chunks)
 
     def _check_headers(self, request: Request) -> None:
         media, _, parameters = request.headers.get("content-type", "").lower().partition(";")
@@ -88,22 +91,6 @@ class BodyReader:
             status=413,
             headers={"connection": "close"},  # what is left of it is not read
         )
-
-
-async def _chunks(request: Request, stall_seconds: float) -> AsyncIterator[bytes]:
-    """The chunks of a body, each within the time that a client may stall."""
-    stream = request.stream().__aiter__()
-    while True:
-        try:
-            yield await asyncio.wait_for(stream.__anext__(), stall_seconds)
-        except StopAsyncIteration:
-            return
-        except asyncio.TimeoutError:
-            raise RequestError(
-                f"nothing came of the body for {stall_seconds:g} seconds",
-                status=408,
-                headers={"connection": "close"},
-            ) from None
 
 
 class JsonResponse(Response):
