@@ -85,7 +85,7 @@ def test_tokenize(client: httpx.Client, one: Tokenizer, text: str, ascii_only: b
 
 @pytest.mark.parametrize("text", ["", TEXT, TEXT * 1000])
 def test_the_options_of_tokenize(client: httpx.Client, one: Tokenizer, text: str) -> None:
-    options = {"add_special_tokens": False, "allow_special": False}
+    options: dict[str, Any] = {"add_special_tokens": False, "allow_special": False}
     request = {"model": "one", "prompt": text, "return_token_strs": True, **options}
     answer = client.post("/tokenize", json=request).json()
     ids = one.encode(text, **options).tolist()
@@ -210,8 +210,8 @@ def test_bodies_that_are_no_request(
         ),
         (
             "/tokenize",
-            {"messages": [{}], "chat_template_kwargs": {"tools": []}},
-            "'tools'",
+            {"messages": [{}], "chat_template_kwargs": {"trust_content": True}},
+            "'trust_content'",
             "chat_template_kwargs",
         ),
         ("/count", {"prompt": ["a", 1]}, "a number, a string", "prompt"),

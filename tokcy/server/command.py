@@ -74,6 +74,11 @@ def add_serve_command(commands: Any, load: Callable[[str, argparse.Namespace], T
         help="of the cache of prompts' beginnings; 0: none (%(default)s)",
     )
     add(
+        "--trust-request-chat-template",
+        action="store_true",
+        help="let requests bring chat templates, which may write control tokens and take any time",
+    )
+    add(
         "--max-request-bytes",
         type=_positive,
         default=16 << 20,
@@ -141,7 +146,13 @@ def _frontend(arguments: argparse.Namespace, names: list[str], tokenizers: list[
 
     cache, collectors = _prefix_cache(arguments.prefix_cache_bytes)
     models = [
-        ServedModel(name, tokenizer, arguments.max_model_len, cache)
+        ServedModel(
+            name,
+            tokenizer,
+            arguments.max_model_len,
+            cache,
+            arguments.trust_request_chat_template,
+        )
         for name, tokenizer in zip(names, tokenizers, strict=True)
     ]
     reader = BodyReader(arguments.max_request_bytes, TOTAL_BYTES, STALL_SECONDS)

@@ -58,7 +58,8 @@ class Metrics:
 
     def render(self) -> bytes:
         """All of it as text, in Prometheus's format 0.0.4."""
-        return generate_latest(self.registry)
+        text: bytes = generate_latest(self.registry)
+        return text
 
 
 class _ModelCollector:

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from tokcy import Tokenizer
 from tokcy._json import write_ids, write_text
 from tokcy.aio import inline_length
@@ -46,6 +44,7 @@ class ServedModel:
         tokenizer: Tokenizer,
         max_model_len: int | None = None,
         prefix_cache: Any = None,
+        trust_templates: bool = False,
     ) -> None:
         """Wrap a tokenizer.
 
@@ -55,6 +54,7 @@ class ServedModel:
             max_model_len: tokens that the model takes, for answers; by default what the
                 configuration says, if it does.
             prefix_cache: a `tokcy.PrefixCache` for whole prompts and conversations, or None.
+            trust_templates: let requests bring a chat template of their own.
         """
         self.name = name
         self.tokenizer = tokenizer
@@ -63,6 +63,7 @@ class ServedModel:
         if max_model_len is None and said is not None and said < LARGEST_LENGTH:
             max_model_len = int(said)
         self.max_model_len = max_model_len
+        self._trust_templates = trust_templates
         self._cached = {} if prefix_cache is None else {"prefix_cache": prefix_cache}
         tokenizer.decode(tokenizer.encode("a"))  # makes what is made at first use
         self._max_id = max(tokenizer.get_vocab().values(), default=-1)
@@ -134,10 +135,26 @@ class ServedModel:
             raise RequestError(str(error), param=param) from error
 
     def _chat_ids(self, task: ChatTask) -> Ids:
-        render: Any = getattr(self.tokenizer, "apply_chat_template", None)
-        if render is None:
-            raise RequestError("this build of tokcy has no chat templates", param="messages")
-        ids: Ids = np.asarray(render(task.messages, **task.options, **self._cached), np.uint32)
+        template = task.options["chat_template"]
+        named = template is None or template in self.tokenizer.config.chat_templates
+        if not (named or self._trust_templates):
+            # What a template writes may be control tokens, and it may take any time.
+            raise RequestError(
+                "this server takes no chat_template but by a name that the model has",
+                param="chat_template",
+            )
+        tokenizer: Any = self.tokenizer
+        try:
+            segments = tokenizer.render_segments(task.messages, **task.options)
+        except TypeError as error:  # options of `transformers` that are no variables of templates
+            raise RequestError(str(error), param="chat_template_kwargs") from error
+        ids: Ids = tokenizer.encode_segments(
+            segments,
+            join=True,
+            add_special_tokens=task.add_special_tokens,
+            num_threads=THREADS_PER_REQUEST,
+            **self._cached,
+        )
         return ids
 
     def _token_strs(self, ids: Ids) -> Iterator[bytes]:

@@ -38,11 +38,12 @@ class TextTask:
 
 @dataclass(frozen=True, slots=True)
 class ChatTask:
-    """A conversation to render and encode; `options` are those of `apply_chat_template`."""
+    """A conversation to render and encode; `options` are those of `render_segments`."""
 
     model: str | None
     messages: list[dict[str, Any]]
     options: dict[str, Any]
+    add_special_tokens: bool
     token_strs: bool = False
 
 
@@ -67,6 +68,12 @@ _CHAT_FIELDS = (
     "add_special_tokens",
     "chat_template",
     "chat_template_kwargs",
+)
+#: What a request must not set as a variable of its template: the arguments of the calls that
+#: render and encode, among them those by which a message could become a control token.
+NO_VARIABLES = frozenset(
+    {*_CHAT_FIELDS, "self", "trust_content", "tokenize", "join", "chunking", "num_threads"}
+    | {"segments", "out", "prefix_cache", "template_kwargs"}
 )
 _IDS_FIELDS = ("model", "tokens", "skip_special_tokens")
 
@@ -158,7 +165,6 @@ def _read_chat(fields: _Fields) -> ChatTask:
         "tools": fields.take("tools", _is_objects, "a list of objects", None),
         "add_generation_prompt": fields.flag("add_generation_prompt", default=True),
         "continue_final_message": fields.flag("continue_final_message", default=False),
-        "add_special_tokens": fields.flag("add_special_tokens", default=False),
         "chat_template": fields.text("chat_template"),
     }
     if options["add_generation_prompt"] and options["continue_final_message"]:
@@ -168,12 +174,17 @@ def _read_chat(fields: _Fields) -> ChatTask:
         )
     more = fields.take("chat_template_kwargs", lambda v: isinstance(v, dict), "an object", {})
     for name in more:
-        if name in options or not name.isidentifier():
+        if name in NO_VARIABLES or not name.isidentifier():
             raise RequestError(
                 f"chat_template_kwargs must not have {name[:100]!r}", param="chat_template_kwargs"
             )
-    strs = fields.flag("return_token_strs", default=False)
-    return ChatTask(fields.text("model"), messages, {**options, **more}, strs)
+    return ChatTask(
+        fields.text("model"),
+        messages,
+        {**options, **more},
+        fields.flag("add_special_tokens", default=False),
+        fields.flag("return_token_strs", default=False),
+    )
 
 
 def _is_text_or_texts(value: Any) -> bool:
