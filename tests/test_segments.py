@@ -101,4 +101,4 @@ def test_what_is_no_segment(segments: object, message: str) -> None:
 
 def test_nothing() -> None:
     assert ENGINES[0].encode_segments([], True, True, False).tolist() == [1, 2, 3]
-    assert ENGINES[0].encode_segments(iter([("", 0)] * 10_000), False, False).tolist() == []
+    assert ENGINES[0].encode_segments(iter([("", 0)] * 10_000), False, False, False).tolist() == []

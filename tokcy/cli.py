@@ -23,6 +23,7 @@ from tokcy import Tokenizer
 from tokcy.choice import BackendName
 from tokcy.errors import SettingError, TokcyError
 from tokcy.info import as_text
+from tokcy.server.command import add_serve_command
 from tokcy.streams import STDIN, InputError, output_file, print_line, progress, read, shown, stdout
 from tokcy.threads import resolve_num_threads
 
@@ -125,6 +126,8 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("model", nargs="?", metavar="MODEL", help="as for the other commands")
     info.add_argument("--json", action="store_true", help="print a JSON object")
     _add_model_options(info)
+
+    add_serve_command(commands, _load_model)
     return parser
 
 
@@ -137,7 +140,8 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-fallback",
         dest="fallback",
-        action="store_false",
+        action="store_const",
+        const=False,  # else None: the environment may forbid it, too
         help="fail rather than leave the work to Hugging Face tokenizers",
     )
     parser.add_argument(
@@ -238,11 +242,15 @@ def _save(arguments: argparse.Namespace) -> None:
 
 
 def _load(arguments: argparse.Namespace) -> Tokenizer:
-    name: str = arguments.model
+    return _load_model(arguments.model, arguments)
+
+
+def _load_model(name: str, arguments: argparse.Namespace) -> Tokenizer:
     is_file = os.path.isfile(name) or name.endswith(".json")
     load = Tokenizer.from_file if is_file else Tokenizer.from_pretrained
-    fallback = None if arguments.fallback else False  # the environment may forbid it, too
-    return load(name, config=arguments.config, backend=arguments.backend, fallback=fallback)
+    return load(
+        name, config=arguments.config, backend=arguments.backend, fallback=arguments.fallback
+    )
 
 
 def _encode_options(arguments: argparse.Namespace) -> dict[str, Any]:

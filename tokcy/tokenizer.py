@@ -9,6 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokcy.aio import AsyncEncoding
 from tokcy.backend import CacheInfo, Ids, Offsets, Segment
 from tokcy.batch import TokenBatch, as_ids, write_ids
 from tokcy.loaded import LoadedModel
@@ -19,7 +20,7 @@ from tokcy.stream import DecodeStream
 __all__ = ["Tokenizer"]
 
 
-class Tokenizer(LoadedModel):
+class Tokenizer(LoadedModel, AsyncEncoding):
     """Text to token ids and back, exactly as the model's Hugging Face tokenizer does it.
 
     Made by `from_file`, `from_pretrained`, `from_json` or `from_tiktoken`. Nothing changes it

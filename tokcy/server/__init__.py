@@ -1,0 +1,1 @@
+"""The HTTP frontend `tokcy serve`; `tokcy.server.command` starts it."""
