@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 __all__ = [
+    "ChatProvenanceError",
+    "ChatTemplateError",
     "EncodeTypeError",
     "FallbackError",
+    "MissingExtraError",
     "ModelFileError",
     "ModelNotFoundError",
     "PatternError",
@@ -98,3 +101,15 @@ class EncodeTypeError(TokcyError, TypeError):
 
 class TokenIdError(TokcyError, OverflowError):
     """A token id is negative or does not fit in 32 bits."""
+
+
+class ChatTemplateError(TokcyError, ValueError):
+    """A chat template cannot be read or used, or refuses a conversation."""
+
+
+class ChatProvenanceError(ChatTemplateError):
+    """It cannot be told whether a control token comes from the template or from a message."""
+
+
+class MissingExtraError(TokcyError, ImportError):
+    """A package is not installed, or is too old, that only an extra of tokcy's asks for."""

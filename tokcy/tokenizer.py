@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokcy.backend import CacheInfo, Ids, Offsets
 from tokcy.batch import TokenBatch, as_ids
+from tokcy.chat import ChatMethods
 from tokcy.loaded import LoadedModel
 from tokcy.ranks import encode_in_chunks
 from tokcy.spec import AddedToken
@@ -19,7 +20,7 @@ from tokcy.stream import DecodeStream
 __all__ = ["Tokenizer"]
 
 
-class Tokenizer(LoadedModel):
+class Tokenizer(ChatMethods, LoadedModel):
     """Text to token ids and back, exactly as the model's Hugging Face tokenizer does it.
 
     Made by `from_file`, `from_pretrained`, `from_json` or `from_tiktoken`. Nothing changes it
