@@ -13,10 +13,14 @@ from tokcy import _runtime  # noqa: F401  # first: it decides how OpenMP is load
 from tokcy.batch import TokenBatch
 from tokcy.build import build_info
 from tokcy.errors import (
+    ChatProvenanceError,
+    ChatTemplateError,
     EncodeTypeError,
     FallbackError,
+    MissingExtraError,
     ModelFileError,
     ModelNotFoundError,
+    OutputError,
     PatternError,
     SettingError,
     TokcyError,
@@ -29,11 +33,15 @@ from tokcy.tokenizer import Tokenizer
 
 __all__ = [
     "AddedToken",
+    "ChatProvenanceError",
+    "ChatTemplateError",
     "DecodeStream",
     "EncodeTypeError",
     "FallbackError",
+    "MissingExtraError",
     "ModelFileError",
     "ModelNotFoundError",
+    "OutputError",
     "PatternError",
     "SettingError",
     "TokcyError",

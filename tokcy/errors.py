@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 __all__ = [
+    "ChatProvenanceError",
+    "ChatTemplateError",
     "EncodeTypeError",
     "FallbackError",
+    "MissingExtraError",
     "ModelFileError",
     "ModelNotFoundError",
     "OutputError",
@@ -103,3 +106,15 @@ class TokenIdError(TokcyError, OverflowError):
 
 class OutputError(TokcyError, ValueError):
     """The array that ids are to be written to cannot take them."""
+
+
+class ChatTemplateError(TokcyError, ValueError):
+    """A chat template cannot be read or used, or refuses a conversation."""
+
+
+class ChatProvenanceError(ChatTemplateError):
+    """It cannot be told whether a control token comes from the template or from a message."""
+
+
+class MissingExtraError(TokcyError, ImportError):
+    """A package is not installed, or is too old, that only an extra of tokcy's asks for."""

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokcy.aio import AsyncEncoding
 from tokcy.backend import CacheInfo, Ids, Offsets, Segment
 from tokcy.batch import TokenBatch, as_ids, write_ids
+from tokcy.chat import ChatMethods
 from tokcy.loaded import LoadedModel
 from tokcy.segments import encode_in_chunks, is_chunked
 from tokcy.spec import AddedToken
@@ -20,7 +21,7 @@ from tokcy.stream import DecodeStream
 __all__ = ["Tokenizer"]
 
 
-class Tokenizer(LoadedModel, AsyncEncoding):
+class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
     """Text to token ids and back, exactly as the model's Hugging Face tokenizer does it.
 
     Made by `from_file`, `from_pretrained`, `from_json` or `from_tiktoken`. Nothing changes it
