@@ -227,7 +227,9 @@ def write_ids(ids: Ids, out: Ids) -> Ids:
         OutputError: it is too small, or no contiguous and writable uint32[n].
     """
     if not isinstance(out, np.ndarray) or out.dtype != _UINT32 or out.ndim != 1:
-        kind = f"{out.dtype}{list(out.shape)}" if isinstance(out, np.ndarray) else type(out).__name__
+        kind = type(out).__name__
+        if isinstance(out, np.ndarray):
+            kind = f"{out.dtype}{list(out.shape)}"
         raise OutputError(f"out must be an array uint32[n], not {kind}")
     if not out.flags.c_contiguous or not out.flags.writeable:
         raise OutputError("out must be contiguous and writable")
