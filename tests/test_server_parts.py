@@ -124,7 +124,7 @@ def test_an_answer_that_nobody_takes_is_given_up() -> None:
             if len(sent) == 3:
                 await asyncio.Event().wait()
 
-        response = JsonResponse(b"1" * (CHUNK_BYTES * 4), stall_seconds=0.05)
+        response = JsonResponse([b"1" * (CHUNK_BYTES * 4)], stall_seconds=0.05)
         await response({"type": "http"}, send, send)  # type: ignore[arg-type]
         return sent
 

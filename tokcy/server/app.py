@@ -79,15 +79,15 @@ class Frontend:
                 served, answer = await self._answer(path, body, request.is_disconnected)
             model = served.name
             self._count_answer(path, served, answer)
-            response = JsonResponse(answer.body, stall_seconds=self._stall_seconds)
+            response = JsonResponse(answer.parts, stall_seconds=self._stall_seconds)
         except RequestError as error:
             response = self._refusal(error)
         except ClientDisconnect:
-            response = JsonResponse(b"", 499)  # for nobody, but counted
+            response = JsonResponse([], 499)  # for nobody, but counted
         except Exception:
             _log.exception("a request to %s failed", path)
             failure = error_body(500, "something failed here; the server's log says what")
-            response = JsonResponse(json.dumps(failure).encode(), 500)
+            response = _json_response(failure, 500)
         finally:
             self._metrics.inflight.dec()
         self._metrics.requests.labels(path, model, str(response.status_code)).inc()
@@ -124,7 +124,7 @@ class Frontend:
 
     def _refusal(self, error: RequestError) -> JsonResponse:
         body = error_body(error.status, error.message, error.param) if error.status != 499 else {}
-        return JsonResponse(json.dumps(body).encode(), error.status, error.headers)
+        return _json_response(body, error.status, error.headers)
 
     async def _http_error(self, request: Request, error: Exception) -> Response:
         """Wrong paths and methods, which no endpoint sees."""
@@ -139,7 +139,7 @@ class Frontend:
         return self._refusal(RequestError(message, status=error.status_code, headers=headers))
 
     async def _health(self, request: Request) -> Response:
-        return JsonResponse(json.dumps({"status": "ok"}).encode())
+        return _json_response({"status": "ok"})
 
     async def _show_metrics(self, request: Request) -> Response:
         return Response(self._metrics.render(), headers={"content-type": _METRICS_TYPE})
@@ -158,4 +158,10 @@ class Frontend:
             }
             for model in self._models
         ]
-        return JsonResponse(json.dumps({"object": "list", "data": models}).encode())
+        return _json_response({"object": "list", "data": models})
+
+
+def _json_response(
+    body: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None
+) -> JsonResponse:
+    return JsonResponse([json.dumps(body).encode()], status, headers)

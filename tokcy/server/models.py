@@ -28,9 +28,12 @@ LARGEST_LENGTH = 2**53  # what `transformers` puts where nothing is known is far
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A JSON text, how many ids went in or out, and the seconds that the tokenizer took."""
+    """The parts of a JSON text, how many ids went in or out, and the tokenizer's seconds.
 
-    body: bytes
+    A large part stays as it is: to join them would copy megabytes under the GIL.
+    """
+
+    parts: tuple[bytes, ...]
     n_tokens: int
     seconds: float
 
@@ -84,10 +87,11 @@ class ServedModel:
         started = time.perf_counter()
         (ids,) = self._ids(task)
         seconds = time.perf_counter() - started
-        strs = b"".join(self._token_strs(ids)) if task.token_strs else b"null"
-        body = b'{"count":%d,"max_model_len":%s,"tokens":%s,"token_strs":%s}'
-        parts = (len(ids), self._length_json(), write_ids(ids), strs)
-        return Answer(body % parts, len(ids), seconds)
+        head = b'{"count":%d,"max_model_len":%s,"tokens":'
+        parts = [head % (len(ids), json.dumps(self.max_model_len).encode()), write_ids(ids)]
+        parts.append(b',"token_strs":')
+        parts.extend(self._token_strs(ids) if task.token_strs else [b"null"])
+        return Answer((*parts, b"}"), len(ids), seconds)
 
     def count(self, task: TextTask | ChatTask) -> Answer:
         """The answer to ``/count``; errors as in `tokenize`."""
@@ -97,7 +101,7 @@ class ServedModel:
         answer: dict[str, Any] = {"count": sum(counts), "max_model_len": self.max_model_len}
         if isinstance(task, TextTask) and task.in_list:
             answer["counts"] = counts
-        return Answer(json.dumps(answer).encode(), sum(counts), seconds)
+        return Answer((json.dumps(answer).encode(),), sum(counts), seconds)
 
     def detokenize(self, task: IdsTask) -> Answer:
         """The answer to ``/detokenize``.
@@ -114,7 +118,7 @@ class ServedModel:
         started = time.perf_counter()
         text = self.tokenizer.decode(task.ids, skip_special_tokens=task.skip_special_tokens)
         seconds = time.perf_counter() - started
-        return Answer(b'{"prompt":%s}' % write_text(text), len(task.ids), seconds)
+        return Answer((b'{"prompt":', write_text(text), b"}"), len(task.ids), seconds)
 
     def _ids(self, task: TextTask | ChatTask) -> Iterator[Ids]:
         """The ids of each text."""
@@ -169,9 +173,6 @@ class ServedModel:
             tokens = json.dumps([known[token_id] for token_id in part])
             yield (b"," if begin else b"") + tokens[1:-1].encode()
         yield b"]"
-
-    def _length_json(self) -> bytes:
-        return json.dumps(self.max_model_len).encode()
 
 
 class Models:

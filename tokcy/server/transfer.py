@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from starlette.requests import Request
@@ -100,27 +100,34 @@ class JsonResponse(Response):
 
     def __init__(
         self,
-        body: bytes,
+        parts: Sequence[bytes],
         status: int = 200,
         headers: dict[str, str] | None = None,
         stall_seconds: float = 60,
     ) -> None:
-        super().__init__(body, status, headers)
+        size = sum(map(len, parts))
+        self._parts = parts if size > CHUNK_BYTES else ()
         self._stall_seconds = stall_seconds
+        length = {"content-length": str(size)} if self._parts else {}
+        super().__init__(
+            None if self._parts else b"".join(parts), status, {**(headers or {}), **length}
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = bytes(self.body)
-        if len(body) <= CHUNK_BYTES:
+        if not self._parts:
             await super().__call__(scope, receive, send)
             return
         await send(
             {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         )
-        for begin in range(0, len(body), CHUNK_BYTES):
-            part = body[begin : begin + CHUNK_BYTES]
-            more = begin + CHUNK_BYTES < len(body)
-            message = {"type": "http.response.body", "body": part, "more_body": more}
-            try:
-                await asyncio.wait_for(send(message), self._stall_seconds)
-            except asyncio.TimeoutError:
-                return  # an answer without an end: the server closes the connection
+        try:
+            for part in self._parts:
+                for begin in range(0, len(part), CHUNK_BYTES):
+                    await self._send(send, memoryview(part)[begin : begin + CHUNK_BYTES], True)
+            await self._send(send, b"", False)
+        except asyncio.TimeoutError:
+            return  # an answer without an end: the server closes the connection
+
+    async def _send(self, send: Send, part: bytes | memoryview, more: bool) -> None:
+        message = {"type": "http.response.body", "body": part, "more_body": more}
+        await asyncio.wait_for(send(message), self._stall_seconds)
