@@ -17,7 +17,22 @@ cdef struct SpanList:
     size_t capacity
 
 
+cdef struct Stretch:        # text in which added tokens may stand
+    size_t begin
+    size_t end
+
+
+cdef struct Part:           # a text by itself, next to whose borders nothing is seen
+    size_t begin
+    size_t end
+    const Stretch* trusted  # in order, apart from each other
+    size_t n_trusted
+
+
 cdef int spans_push(SpanList* spans, size_t begin, size_t end, int64_t token) noexcept nogil
+
+
+cdef void part_of_stretch(Part* part, Stretch* stretch, size_t begin, size_t end) noexcept nogil
 
 
 cdef void load_ranges() except *
@@ -45,11 +60,17 @@ cdef struct Backward:       # the automaton of the tokens read backwards; no nod
     int32_t* shorter        # of each node
 
 
-cdef struct Told:           # the longest token at each place of a stretch of a text
+cdef struct Told:           # the longest token at each place of a piece of a text
     size_t begin
     size_t end
     int32_t* tokens         # indices, or -1
     size_t steps            # walked through the trie since then
+
+
+cdef struct Search:         # of a part
+    size_t done             # up to where spans are known
+    size_t space_end        # up to where the space behind a token was walked
+    Told told
 
 
 cdef class AddedMatcher:
@@ -60,10 +81,10 @@ cdef class AddedMatcher:
     cdef Backward backward
     cdef int32_t root_child[256]
     cdef Sieve sieve            # the places that may begin a token
-    cdef int find_spans(self, const uint8_t* text, size_t begin, size_t end,
+    cdef int find_spans(self, const uint8_t* text, const Part* part,
                         SpanList* spans) noexcept nogil
-    cdef int search(self, const uint8_t* text, size_t begin, size_t end, SpanList* spans,
-                    Told* told) noexcept nogil
+    cdef int search(self, const uint8_t* text, const Part* part, const Stretch* stretch,
+                    SpanList* spans, Search* search) noexcept nogil
     cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end,
                                Told* told) noexcept nogil
     cdef int32_t tell(self, const uint8_t* text, size_t begin, size_t end,

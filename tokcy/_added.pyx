@@ -6,7 +6,7 @@ Matches are leftmost-longest and do not overlap. Nearly no place in a text begin
 first two bytes tell for almost all of them: two small tables are looked up for many places of the
 text at once (_sieve.h), and only where they agree a trie is walked. On most texts that is little
 more than reading them. A text of prefixes of a long token makes it walk the same bytes again and
-again; where that shows, an automaton of the tokens read backwards tells for a stretch of places
+again; where that shows, an automaton of the tokens read backwards tells for many places
 at once what begins at each, and the work stays linear (`Backward`).
 """
 
@@ -34,7 +34,7 @@ cdef object ranges_in_use = None        # keeps the arrays behind the pointers a
 
 cdef enum:
     SHORT_TOKEN = 32        # to walk so far from every place is no harm
-    STRETCH = 1 << 14       # places that are told at once, or the longest token's bytes if more
+    TOLD_AT_ONCE = 1 << 14  # places, or the longest token's bytes if more
     STEPS_PER_BYTE = 8      # of walking that are no harm, on average
     NO_MEMORY = -2          # in place of a token
 
@@ -112,11 +112,14 @@ cdef class AddedMatcher:
         cdef Py_ssize_t size = 0
         cdef const uint8_t* utf8 = <const uint8_t*>PyUnicode_AsUTF8AndSize(text, &size)
         cdef SpanList found
+        cdef Stretch whole
+        cdef Part part
         cdef int status
         memset(&found, 0, sizeof(SpanList))
+        part_of_stretch(&part, &whole, 0, size)
         try:
             with nogil:
-                status = self.find_spans(utf8, 0, size, &found)
+                status = self.find_spans(utf8, &part, &found)
             if status < 0:
                 raise MemoryError
             return [(found.data[i].begin, found.data[i].end, found.data[i].token)
@@ -124,33 +127,45 @@ cdef class AddedMatcher:
         finally:
             free(found.data)
 
-    cdef int find_spans(self, const uint8_t* text, size_t begin, size_t end,
+    cdef int find_spans(self, const uint8_t* text, const Part* part,
                         SpanList* spans) noexcept nogil:
-        """Append the spans of text[begin:end], which is all that the tokens see; 0, or -1.
+        """Append the spans of one part of a text; 0, or -1 without memory.
+
+        A token is found where its whole content lies in one trusted stretch, whatever stands
+        around that. But the spaces that it takes along, and the word that it must not be within,
+        are those of the part.
 
         Spans of text are in order and do not overlap. Those of tokens may, as the space behind
         an rstrip token is searched again (rule A7).
         """
-        cdef Told told
-        cdef int status
-        memset(&told, 0, sizeof(Told))
-        told.begin = begin
-        status = self.search(text, begin, end, spans, &told)
-        free(told.tokens)
+        cdef Search search
+        cdef size_t i
+        cdef int status = 0
+        memset(&search, 0, sizeof(Search))
+        search.done = search.space_end = part.begin
+        for i in range(part.n_trusted):
+            if status == 0:
+                status = self.search(text, part, part.trusted + i, spans, &search)
+        free(search.told.tokens)
+        if status == 0 and search.done < part.end:
+            status = spans_push(spans, search.done, part.end, -1)
         return status
 
-    cdef int search(self, const uint8_t* text, size_t begin, size_t end, SpanList* spans,
-                    Told* told) noexcept nogil:
-        cdef size_t at = begin, done = begin, first, last, space_end = begin
+    cdef int search(self, const uint8_t* text, const Part* part, const Stretch* stretch,
+                    SpanList* spans, Search* search) noexcept nogil:
+        """Append the tokens of one stretch, and the text before each."""
+        cdef size_t at = stretch.begin, end = stretch.end, first, last
         cdef const Token* token
         cdef int32_t index
         cdef tk_places places
         places.end = 0
+        search.told.begin = search.told.end = at
+        search.told.steps = 0
         while True:
             at = next_place(&self.sieve, text, at, end, &places)
             if at == end:
                 break
-            index = self.longest_match(text, at, end, told)
+            index = self.longest_match(text, at, end, &search.told)
             if index < 0:
                 if index == NO_MEMORY:
                     return -1
@@ -159,27 +174,25 @@ cdef class AddedMatcher:
             token = self.tokens + index
             first = at
             last = at = at + token.size
-            if token.single_word and within_word(text, begin, first, last, end):
+            if token.single_word and within_word(text, part.begin, first, last, part.end):
                 continue
             if token.lstrip:
-                while first > done and space_before(text, first):
+                while first > search.done and space_before(text, first):
                     first = utf8_before(text, first)
-                first = max(first, done)
+                first = max(first, search.done)
             if token.rstrip:
                 # A run of spaces is walked once, however many tokens are found in it.
-                space_end = max(space_end, last)
-                while space_end < end and space_at(text, space_end):
-                    space_end += utf8_width(text[space_end])
-                last = space_end
-            if done < first and spans_push(spans, done, first, -1) < 0:
+                search.space_end = max(search.space_end, last)
+                while search.space_end < part.end and space_at(text, search.space_end):
+                    search.space_end += utf8_width(text[search.space_end])
+                last = search.space_end
+            if search.done < first and spans_push(spans, search.done, first, -1) < 0:
                 return -1
             # A token within the space of the one before can be left with nothing: it is dropped.
             # (Where Hugging Face panics, as that space ends behind the token, so is it here.)
             if first < last and spans_push(spans, first, last, token.id) < 0:
                 return -1
-            done = last
-        if done < end:
-            return spans_push(spans, done, end, -1)
+            search.done = last
         return 0
 
     cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end,
@@ -188,7 +201,7 @@ cdef class AddedMatcher:
         cdef int32_t found = -1, node = self.root_child[text[at]]
         if at < told.end:
             return told.tokens[at - told.begin]
-        if (told.steps > STEPS_PER_BYTE * (at - told.begin) + STRETCH
+        if (told.steps > STEPS_PER_BYTE * (at - told.begin) + TOLD_AT_ONCE
                 and self.backward.nodes != NULL):
             return self.tell(text, at, end, told)
         while node >= 0:
@@ -203,19 +216,19 @@ cdef class AddedMatcher:
 
     cdef int32_t tell(self, const uint8_t* text, size_t begin, size_t end,
                       Told* told) noexcept nogil:
-        """Find the longest token at each place of the stretch from here on; the result is as above.
+        """Find the longest token at many places from here on; the result is as above.
 
-        No token that begins in the stretch ends behind `at`, where it is begun to read backwards.
+        No token that begins at one of them ends behind `at`, where it is begun to read backwards.
         """
-        cdef size_t stretch = max(<size_t>STRETCH, self.longest), at
+        cdef size_t told_at_once = max(<size_t>TOLD_AT_ONCE, self.longest), at
         cdef int32_t node = 0
         if told.tokens == NULL:
-            told.tokens = <int32_t*>malloc(stretch * sizeof(int32_t))
+            told.tokens = <int32_t*>malloc(told_at_once * sizeof(int32_t))
             if told.tokens == NULL:
                 return NO_MEMORY
         told.steps = 0
         told.begin = begin
-        told.end = begin + min(stretch, end - begin)
+        told.end = begin + min(told_at_once, end - begin)
         at = told.end + min(self.longest, end - told.end)
         while at > begin:
             at -= 1
@@ -223,6 +236,14 @@ cdef class AddedMatcher:
             if at < told.end:
                 told.tokens[at - begin] = self.backward.nodes[node].token
         return told.tokens[0]
+
+
+cdef void part_of_stretch(Part* part, Stretch* stretch, size_t begin, size_t end) noexcept nogil:
+    """Make a part of one trusted stretch."""
+    stretch.begin = part.begin = begin
+    stretch.end = part.end = end
+    part.trusted = stretch
+    part.n_trusted = 1
 
 
 cdef inline int32_t read_backward(const Backward* backward, int32_t node,

@@ -32,6 +32,15 @@ class Engine:
     def count(
         self, text: str, special: bool, added: bool, num_threads: SupportsIndex | None = None
     ) -> int: ...
+    def encode_segments(
+        self,
+        segments: Iterable[tuple[str, object]],
+        special: bool,
+        joined: bool,
+        num_threads: SupportsIndex | None = None,
+        *,
+        plain_only: bool = False,
+    ) -> NDArray[np.uint32]: ...
     def encode_batch(
         self,
         texts: Iterable[str],

@@ -40,8 +40,16 @@ from tokcy._job cimport (
 from tokcy._lists cimport fill_list
 from tokcy._locate cimport locate, to_characters
 from tokcy._platform cimport tk_cas64, tk_store_release64
-from tokcy._prepare cimport Prepared, Preparer, Span, prepared_init, release
+from tokcy._prepare cimport (
+    Prepared,
+    Preparer,
+    Span,
+    leave_tokens_out,
+    prepared_init,
+    release,
+)
 from tokcy._pretok cimport PreTokenizer
+from tokcy._segments cimport Segments, segments_close, segments_open
 from tokcy._source cimport Source, source_close, source_open
 from tokcy._status cimport OUT_OF_MEMORY, check_signals, raise_status
 
@@ -306,6 +314,67 @@ cdef class Engine:
             if unit.status:
                 return
         unit.n_ids = self.model.merge_unknown(cache, &unknown, out, n, &unit.tally)
+
+    # ---------------------------------------------------------------- segments
+
+    def encode_segments(self, segments, bint special, bint joined, num_threads=None, *,
+                        bint plain_only=False):
+        """The ids of typed segments.
+
+        Args:
+            segments: (text, allow_special) pairs.
+            special: put the post-processor's ids around all of them.
+            joined: they are one text, in which added tokens are only found in what is trusted;
+                else each is a text by itself.
+            num_threads: as in `encode`.
+            plain_only: leave out the ids of added tokens.
+
+        Returns:
+            uint32[n].
+
+        Raises:
+            EncodeTypeError: an item is no pair, or its text no str that UTF-8 can express.
+        """
+        cdef Segments opened
+        cdef Job job
+        cdef Tally tally
+        cdef Cache* cache
+        cdef int threads
+        segments_open(segments, joined, &opened)
+        cache = self.model.acquire_cache()
+        job_init(&job)
+        if special:
+            job.before, job.after = self.prefix.size, self.suffix.size
+        memset(&tally, 0, sizeof(Tally))
+        try:
+            threads = self._threads_for(opened.size, num_threads)
+            raise_status(self._run_segments(&opened, threads, plain_only, cache, &job, &tally))
+            return self._array(&job, special)
+        finally:
+            with nogil:
+                job_free(&job)
+                segments_close(&opened)
+            self.model.release_cache(cache, &tally)
+
+    cdef int _run_segments(self, const Segments* segments, int threads, bint plain_only,
+                           Cache* cache, Job* job, Tally* tally) except? -3:
+        """Take segments through the rooms, the GIL released unless they are short; a status."""
+        cdef int status
+        if segments.size < SHORT_TEXT_BYTES:
+            return self._encode_segments(cache, segments, threads, plain_only, job, tally)
+        with nogil:
+            status = self._encode_segments(cache, segments, threads, plain_only, job, tally)
+        return status
+
+    cdef int _encode_segments(self, Cache* cache, const Segments* segments, int threads,
+                              bint plain_only, Job* job, Tally* tally) noexcept nogil:
+        cdef int status = self.preparer.prepare_parts(
+            segments.bytes, segments.size, segments.parts, segments.n_parts, False, &job.prepared)
+        if plain_only:
+            leave_tokens_out(&job.prepared)
+        if status == 0:
+            status = self._encode_job(cache, job, threads, True, tally)
+        return status
 
     # -------------------------------------------------------------- many texts
 

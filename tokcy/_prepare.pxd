@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t
 
-from tokcy._added cimport AddedMatcher, Span, SpanList
+from tokcy._added cimport AddedMatcher, Part, Span, SpanList, Stretch
 from tokcy._aligned cimport AlignedText
 from tokcy._normalize cimport Normalizer, Workspace
 
@@ -25,6 +25,13 @@ cdef struct Prepared:
 
 cdef void prepared_init(Prepared* prepared) noexcept nogil
 cdef void release(Prepared* prepared) noexcept nogil
+cdef void leave_tokens_out(Prepared* prepared) noexcept nogil
+
+
+cdef struct StretchList:
+    Stretch* data
+    size_t size
+    size_t capacity
 
 
 cdef struct Rewriting:
@@ -33,6 +40,7 @@ cdef struct Rewriting:
     SpanList found          # of one section
     Workspace section
     Workspace span
+    size_t part_begin       # of the part of the raw text that the section is of
 
 
 cdef class Preparer:
@@ -46,16 +54,24 @@ cdef class Preparer:
     cdef bint prefix_first
     cdef int prepare(self, const uint8_t* raw, size_t size, bint allow_added,
                      bint want_offsets, Prepared* out) noexcept nogil
+    cdef int prepare_parts(self, const uint8_t* raw, size_t size, const Part* parts,
+                           size_t n_parts, bint want_offsets, Prepared* out) noexcept nogil
+    cdef int find_sections(self, const uint8_t* raw, const Part* parts, size_t n_parts,
+                           Prepared* out) noexcept nogil
+    cdef int settle_sections(self, const uint8_t* raw, size_t size, const Part* parts,
+                             size_t n_parts, bint want_offsets, Prepared* out) noexcept nogil
     cdef bint is_normal(self, const uint8_t* raw, const SpanList* sections) noexcept nogil
-    cdef bint spans_are_settled(self, const uint8_t* raw, const SpanList* spans) noexcept nogil
-    cdef bint lacks_prefix(self, const uint8_t* text, size_t size,
-                           size_t raw_begin) noexcept nogil
-    cdef int split_in_place(self, const uint8_t* raw, const SpanList* sections,
+    cdef bint spans_are_settled(self, const uint8_t* raw, const Part* parts,
+                                const SpanList* spans) noexcept nogil
+    cdef bint lacks_prefix(self, const uint8_t* text, size_t size, bint first) noexcept nogil
+    cdef int split_in_place(self, const uint8_t* raw, const Part* parts, const SpanList* sections,
                             SpanList* spans) noexcept nogil
-    cdef int rewrite(self, const uint8_t* raw, bint allow_added, const SpanList* sections,
-                     SpanList* spans, AlignedText* text) noexcept nogil
-    cdef int rewrite_section(self, const uint8_t* raw, const Span* section, bint allow_added,
+    cdef int rewrite(self, const uint8_t* raw, const Part* parts, size_t n_parts,
+                     const SpanList* sections, SpanList* spans, AlignedText* text) noexcept nogil
+    cdef int rewrite_section(self, const uint8_t* raw, const Part* part,
                              Rewriting* rewriting) noexcept nogil
+    cdef int find_normalized(self, const uint8_t* bytes, const AlignedText* changed,
+                             const Part* part, SpanList* found) noexcept nogil
     cdef int rewrite_span(self, const uint8_t* bytes, AlignedText* source, const Span* span,
                           Rewriting* rewriting) noexcept nogil
     cdef int write_prefix(self, const uint8_t* bytes, const AlignedText* source, size_t at,

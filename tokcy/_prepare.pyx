@@ -9,6 +9,9 @@ Metaspace or ByteLevel put a prefix before it (rules P2, P3).
 
 Nearly every text comes out as it went in, and then the spans point into the caller's bytes. Else
 the spans of text are written one behind the other into a text of our own.
+
+A raw text may have several *parts*, each of which is prepared as if it were alone. And added tokens
+are only found in what of a part is *trusted*; everything else is one text across those borders.
 """
 
 from collections.abc import Iterable
@@ -16,10 +19,10 @@ from collections.abc import Iterable
 cimport cython
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport free
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memset
 
-from tokcy._added cimport spans_push
+from tokcy._added cimport part_of_stretch, spans_push
 from tokcy._aligned cimport (
     aligned_append,
     aligned_append_raw,
@@ -53,6 +56,17 @@ cdef inline void forget_text(Prepared* prepared) noexcept nogil:
         prepared.owned = NULL
         prepared.raw_begin = prepared.raw_end = NULL
     prepared.sections.size = prepared.found.size = 0
+
+
+cdef void leave_tokens_out(Prepared* prepared) noexcept nogil:
+    """Keep the spans of text alone."""
+    cdef Span* spans = <Span*>prepared.spans
+    cdef size_t i, n = 0
+    for i in range(prepared.n_spans):
+        if spans[i].token < 0:
+            spans[n] = spans[i]
+            n += 1
+    prepared.n_spans = n
 
 
 cdef AddedMatcher matcher_of(list tokens):
@@ -112,27 +126,52 @@ cdef class Preparer:
 
     cdef int prepare(self, const uint8_t* raw, size_t size, bint allow_added, bint want_offsets,
                      Prepared* out) noexcept nogil:
+        """As `prepare_parts`, of one text; without `allow_added` no added token is found in it."""
+        cdef Stretch whole
+        cdef Part part
+        part_of_stretch(&part, &whole, 0, size)
+        part.n_trusted = allow_added
+        return self.prepare_parts(raw, size, &part, 1, want_offsets, out)
+
+    cdef int prepare_parts(self, const uint8_t* raw, size_t size, const Part* parts,
+                           size_t n_parts, bint want_offsets, Prepared* out) noexcept nogil:
         """Fill `out` anew; 0, or a status below 0.
 
-        Without `allow_added` nothing is taken for an added token. The caller has initialized
-        `out`, perhaps used it for other texts, and releases it before the raw text goes,
-        whatever comes back.
+        The parts cover the raw text, in order. The caller has initialized `out`, perhaps used it
+        for other texts, and releases it before the raw text goes, whatever comes back.
         """
+        cdef int status = self.find_sections(raw, parts, n_parts, out)
+        if status == 0:
+            status = self.settle_sections(raw, size, parts, n_parts, want_offsets, out)
+        return status
+
+    cdef int find_sections(self, const uint8_t* raw, const Part* parts, size_t n_parts,
+                           Prepared* out) noexcept nogil:
+        """Find the sections of a raw text and the added tokens between them."""
+        cdef size_t i
+        cdef int status = 0
+        forget_text(out)
+        for i in range(n_parts):
+            if status < 0:
+                break
+            if self.raw_tokens is not None and parts[i].n_trusted:
+                status = self.raw_tokens.find_spans(raw, parts + i, &out.sections)
+            elif parts[i].begin < parts[i].end:
+                status = spans_push(&out.sections, parts[i].begin, parts[i].end, -1)
+        return status
+
+    cdef int settle_sections(self, const uint8_t* raw, size_t size, const Part* parts,
+                             size_t n_parts, bint want_offsets, Prepared* out) noexcept nogil:
+        """Make spans of the sections, of which the first ones may have been left out."""
         cdef SpanList* spans = &out.sections
         cdef AlignedText text
         cdef int status = 0
-        cdef bint in_place
-        forget_text(out)
-        if allow_added and self.raw_tokens is not None:
-            status = self.raw_tokens.find_spans(raw, 0, size, &out.sections)
-        elif size > 0:
-            status = spans_push(&out.sections, 0, size, -1)
-        in_place = status == 0 and self.is_normal(raw, &out.sections)
+        cdef bint in_place = self.is_normal(raw, &out.sections)
         if in_place:
-            if allow_added and self.normalized_tokens is not None:
+            if self.normalized_tokens is not None:
                 spans = &out.found
-                status = self.split_in_place(raw, &out.sections, spans)
-            in_place = status == 0 and self.spans_are_settled(raw, spans)
+                status = self.split_in_place(raw, parts, &out.sections, spans)
+            in_place = status == 0 and self.spans_are_settled(raw, parts, spans)
         if in_place:
             out.text = raw
             out.size = size
@@ -140,7 +179,7 @@ cdef class Preparer:
             spans = &out.found
             spans.size = 0
             aligned_init(&text, want_offsets)
-            status = self.rewrite(raw, allow_added, &out.sections, spans, &text)
+            status = self.rewrite(raw, parts, n_parts, &out.sections, spans, &text)
             out.text = out.owned = text.bytes
             out.size = text.size
             out.raw_begin = text.begins
@@ -159,60 +198,79 @@ cdef class Preparer:
                 return False
         return True
 
-    cdef bint spans_are_settled(self, const uint8_t* raw, const SpanList* spans) noexcept nogil:
+    cdef bint spans_are_settled(self, const uint8_t* raw, const Part* parts,
+                                const SpanList* spans) noexcept nogil:
         """Whether all spans of text of a raw text certainly stay as they are."""
         cdef const Span* span
         cdef size_t i
         for i in range(spans.size):
             span = spans.data + i
-            if span.token < 0 and (
-                    self.lacks_prefix(raw + span.begin, span.end - span.begin, span.begin)
+            if span.token >= 0:
+                continue
+            parts = part_at(parts, span.begin)
+            if (self.lacks_prefix(raw + span.begin, span.end - span.begin,
+                                  span.begin == parts.begin)
                     or not self.span_normalizer.settled(raw, span.begin, span.end)):
                 return False
         return True
 
-    cdef bint lacks_prefix(self, const uint8_t* text, size_t size,
-                           size_t raw_begin) noexcept nogil:
-        """Whether a span of text is to get a prefix; `raw_begin` is where it begins in the raw."""
-        if self.prefix_size == 0 or self.prefix_first and raw_begin > 0:
+    cdef bint lacks_prefix(self, const uint8_t* text, size_t size, bint first) noexcept nogil:
+        """Whether a span of text is to get a prefix; `first`: it begins where its part does."""
+        if self.prefix_size == 0 or self.prefix_first and not first:
             return False
         return size < self.prefix_size or memcmp(text, self.prefix, self.prefix_size) != 0
 
-    cdef int split_in_place(self, const uint8_t* raw, const SpanList* sections,
+    cdef int split_in_place(self, const uint8_t* raw, const Part* parts, const SpanList* sections,
                             SpanList* spans) noexcept nogil:
         """Find the normalized tokens in sections that stay as they are."""
+        cdef StretchList trusted
+        cdef Part part
         cdef const Span* section
         cdef size_t i
         cdef int status = 0
+        memset(&trusted, 0, sizeof(StretchList))
         for i in range(sections.size):
             section = sections.data + i
-            if section.token < 0:
-                status = self.normalized_tokens.find_spans(raw, section.begin, section.end, spans)
-            else:
+            if section.token >= 0:
                 status = spans_push(spans, section.begin, section.end, section.token)
+            else:
+                parts = part_at(parts, section.begin)
+                status = clip(parts, section.begin, section.end, &trusted, &part)
+                if status == 0:
+                    status = self.find_normalized(raw, NULL, &part, spans)
             if status < 0:
-                return status
-        return 0
+                break
+        free(trusted.data)
+        return status
 
-    cdef int rewrite(self, const uint8_t* raw, bint allow_added, const SpanList* sections,
-                     SpanList* spans, AlignedText* text) noexcept nogil:
+    cdef int rewrite(self, const uint8_t* raw, const Part* parts, size_t n_parts,
+                     const SpanList* sections, SpanList* spans, AlignedText* text) noexcept nogil:
         """Write the spans of text of all sections into `text`."""
         cdef const Span* section
         cdef Rewriting rewriting
+        cdef StretchList trusted
+        cdef Part part
         cdef size_t i
         cdef int status = aligned_reserve(text, 1)
         memset(&rewriting, 0, sizeof(Rewriting))
+        memset(&trusted, 0, sizeof(StretchList))
         rewriting.text = text
         rewriting.spans = spans
-        # Where a span of a changed text begins in the raw one, only an aligned text tells.
-        workspace_init(&rewriting.section, text.aligned or self.prefix_first)
+        # Where a span of a changed text begins in the raw one, and which bytes of it come from
+        # what is trusted, only an aligned text tells.
+        workspace_init(&rewriting.section, text.aligned or self.prefix_first
+                       or some_in_part(parts, n_parts))
         workspace_init(&rewriting.span, text.aligned)
         for i in range(sections.size):
             if status < 0:
                 break
             section = sections.data + i
             if section.token < 0:
-                status = self.rewrite_section(raw, section, allow_added, &rewriting)
+                parts = part_at(parts, section.begin)
+                rewriting.part_begin = parts.begin
+                status = clip(parts, section.begin, section.end, &trusted, &part)
+                if status == 0:
+                    status = self.rewrite_section(raw, &part, &rewriting)
             elif text.aligned:
                 status = spans_push(spans, section.begin, section.end, section.token)
             else:
@@ -220,26 +278,24 @@ cdef class Preparer:
         workspace_free(&rewriting.section)
         workspace_free(&rewriting.span)
         free(rewriting.found.data)
+        free(trusted.data)
         return status
 
-    cdef int rewrite_section(self, const uint8_t* raw, const Span* section, bint allow_added,
+    cdef int rewrite_section(self, const uint8_t* raw, const Part* part,
                              Rewriting* rewriting) noexcept nogil:
         """Normalize one section, find the normalized tokens in it and write what is left."""
         cdef AlignedText* changed = NULL
         cdef const uint8_t* bytes = raw
-        cdef size_t begin = section.begin, end = section.end, i
+        cdef size_t i
         cdef const Span* span
         cdef SpanList* found = &rewriting.found
-        cdef int status = self.normalizer.apply(raw, begin, end, &rewriting.section, &changed)
+        cdef int status = self.normalizer.apply(raw, part.begin, part.end, &rewriting.section,
+                                                &changed)
         if changed != NULL:
             bytes = changed.bytes
-            begin = 0
-            end = changed.size
         found.size = 0
-        if status == 0 and allow_added and self.normalized_tokens is not None:
-            status = self.normalized_tokens.find_spans(bytes, begin, end, found)
-        elif status == 0 and begin < end:
-            status = spans_push(found, begin, end, -1)
+        if status == 0:
+            status = self.find_normalized(bytes, changed, part, found)
         for i in range(found.size):
             if status < 0:
                 break
@@ -255,14 +311,34 @@ cdef class Preparer:
                 status = spans_push(rewriting.spans, span.begin, span.end, span.token)
         return status
 
+    cdef int find_normalized(self, const uint8_t* bytes, const AlignedText* changed,
+                             const Part* part, SpanList* found) noexcept nogil:
+        """Append the spans of a section after normalization; no change means the raw text."""
+        cdef StretchList carried
+        cdef Part whole
+        cdef int status = 0
+        memset(&carried, 0, sizeof(StretchList))
+        whole = part[0]
+        if changed != NULL:
+            whole.begin = 0
+            whole.end = changed.size
+            if part.n_trusted and self.normalized_tokens is not None:
+                status = carry_over(part, changed, &carried, &whole)
+        if status == 0 and whole.n_trusted and self.normalized_tokens is not None:
+            status = self.normalized_tokens.find_spans(bytes, &whole, found)
+        elif status == 0 and whole.begin < whole.end:
+            status = spans_push(found, whole.begin, whole.end, -1)
+        free(carried.data)
+        return status
+
     cdef int rewrite_span(self, const uint8_t* bytes, AlignedText* source, const Span* span,
                           Rewriting* rewriting) noexcept nogil:
         """Write a span of text, changed and with its prefix; no source means the raw text."""
         cdef AlignedText* text = rewriting.text
         cdef AlignedText* changed = NULL
         cdef size_t begin = span.begin, end = span.end, written = text.size
-        cdef size_t raw_begin = begin if source == NULL or not self.prefix_first \
-            else source.begins[begin]
+        cdef bint first = (begin if source == NULL or not self.prefix_first
+                           else source.begins[begin]) == rewriting.part_begin
         cdef int status = self.span_normalizer.apply(bytes, begin, end, &rewriting.span, &changed)
         if status == 0 and changed != NULL:
             if source != NULL:
@@ -273,7 +349,7 @@ cdef class Preparer:
             end = changed.size
         if status < 0 or begin == end:
             return status
-        if self.lacks_prefix(bytes + begin, end - begin, raw_begin):
+        if self.lacks_prefix(bytes + begin, end - begin, first):
             status = self.write_prefix(bytes, source, begin, text)
         if status == 0:
             status = write_text(bytes, source, begin, end, text)
@@ -293,6 +369,101 @@ cdef class Preparer:
         else:
             aligned_put(text, self.prefix, self.prefix_size, source.begins[at], source.ends[at])
         return 0
+
+
+cdef inline const Part* part_at(const Part* parts, size_t at) noexcept nogil:
+    """The first part from this one on that ends behind a place."""
+    while parts.end <= at:
+        parts += 1
+    return parts
+
+
+cdef inline bint is_trusted(const Part* part) noexcept nogil:
+    """Whether all of a part is."""
+    return (part.n_trusted == 1 and part.trusted.begin == part.begin
+            and part.trusted.end == part.end)
+
+
+cdef bint some_in_part(const Part* parts, size_t n_parts) noexcept nogil:
+    """Whether some part is trusted, but not all of it."""
+    cdef size_t i
+    for i in range(n_parts):
+        if parts[i].n_trusted and not is_trusted(parts + i):
+            return True
+    return False
+
+
+cdef const Stretch* stretch_at(const Part* part, size_t at) noexcept nogil:
+    """The first trusted stretch of a part that ends behind a place, or what follows the last."""
+    cdef size_t low = 0, high = part.n_trusted, middle
+    while low < high:
+        middle = (low + high) // 2
+        if part.trusted[middle].end <= at:
+            low = middle + 1
+        else:
+            high = middle
+    return part.trusted + low
+
+
+cdef int clip(const Part* whole, size_t begin, size_t end, StretchList* trusted,
+              Part* part) noexcept nogil:
+    """Make a part of a section, with what of it is trusted; 0, or -1 without memory."""
+    cdef const Stretch* stretch = stretch_at(whole, begin)
+    cdef const Stretch* last = whole.trusted + whole.n_trusted
+    trusted.size = 0
+    while stretch < last and stretch.begin < end:
+        if stretches_push(trusted, max(begin, stretch.begin), min(end, stretch.end)) < 0:
+            return -1
+        stretch += 1
+    part.begin = begin
+    part.end = end
+    part.trusted = trusted.data
+    part.n_trusted = trusted.size
+    return 0
+
+
+cdef int carry_over(const Part* part, const AlignedText* changed, StretchList* trusted,
+                    Part* out) noexcept nogil:
+    """Trust those bytes of a changed section that come from trusted ones alone; 0, or -1.
+
+    A byte that comes from no byte at all is trusted where the whole section is.
+    """
+    cdef const Stretch* stretch
+    cdef size_t i, begin, end
+    if is_trusted(part):
+        if stretches_push(trusted, 0, changed.size) < 0:
+            return -1
+    else:
+        for i in range(changed.size):
+            begin, end = changed.begins[i], changed.ends[i]
+            stretch = stretch_at(part, begin)
+            if (begin == end or stretch == part.trusted + part.n_trusted
+                    or begin < stretch.begin or end > stretch.end):
+                continue
+            # What the normalizer took out between two stretches keeps them apart.
+            if (trusted.size and trusted.data[trusted.size - 1].end == i
+                    and changed.begins[i - 1] >= stretch.begin):
+                trusted.data[trusted.size - 1].end = i + 1
+            elif stretches_push(trusted, i, i + 1) < 0:
+                return -1
+    out.trusted = trusted.data
+    out.n_trusted = trusted.size
+    return 0
+
+
+cdef int stretches_push(StretchList* list, size_t begin, size_t end) noexcept nogil:
+    """Append a stretch; 0, or -1 without memory."""
+    cdef Stretch* moved
+    if list.size == list.capacity:
+        moved = <Stretch*>realloc(list.data, (2 * list.capacity + 8) * sizeof(Stretch))
+        if moved == NULL:
+            return -1
+        list.data = moved
+        list.capacity = 2 * list.capacity + 8
+    list.data[list.size].begin = begin
+    list.data[list.size].end = end
+    list.size += 1
+    return 0
 
 
 cdef int write_text(const uint8_t* bytes, AlignedText* source, size_t begin, size_t end,

@@ -1,0 +1,1 @@
+"""Typed segments as one text in UTF-8, and its parts."""
