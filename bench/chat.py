@@ -75,8 +75,8 @@ SIZES = (
     Size("1M", 2_900_000, 4),
     Size("1M in 1,020 segments", 2_900_000, 2, (("user", 1 / 85),) * 85),
 )
-#: Chats of 10,000 tokens each; as many threads take them in turn as the name says.
-AT_ONCE = (Size("1", 29_000, 32), Size("8", 29_000, 64), Size("64", 29_000, 128))
+#: Chats of 10,000 tokens, of which so many come at once as the name says.
+AT_ONCE = (Size("1", 29_000, 16), Size("8", 29_000, 64), Size("64", 29_000, 192))
 
 
 class Material:
@@ -84,9 +84,7 @@ class Material:
 
     def __init__(self, windows: dict[str, list[str]]) -> None:
         self._windows = windows
-        self._ends = {
-            kind: list(accumulate(map(len, texts))) for kind, texts in windows.items()
-        }
+        self._ends = {kind: list(accumulate(map(len, texts))) for kind, texts in windows.items()}
 
     @classmethod
     def read(cls, path: Path) -> Material:
@@ -216,9 +214,7 @@ def closing(tag: str) -> list[Segment]:
 BLOCK_CHARS = 400_000
 #: and in them no more than so many in a row that are all space or all not space.
 RUN_CHARS = 25_000
-_SHORT_RUNS = re.compile(
-    rf"(?:\S{{1,{RUN_CHARS}}}(?!\S)|\s{{1,{RUN_CHARS}}}(?!\s))*"
-)
+_SHORT_RUNS = re.compile(rf"(?:\S{{1,{RUN_CHARS}}}(?!\S)|\s{{1,{RUN_CHARS}}}(?!\s))*")
 
 
 def kimi_pieces(segments: Sequence[Segment]) -> list[Segment]:

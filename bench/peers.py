@@ -20,7 +20,6 @@ import numpy as np
 from bench.chat import Segment
 from bench.library import Ids, Library, Saver, UnsuitedModelError
 
-
 NONE: frozenset[str] = frozenset()
 
 
