@@ -17,6 +17,11 @@ round counts, each the median of its calls; of seconds the median of the rounds.
     decode   all cores, elapsed: a million ids to one str
     crafted  one thread, CPU time: texts that are hard on a tokenizer; and elapsed, 16 Python
              threads that use all models in turn
+    chat     Kimi K3, from typed segments to an array: a chat of 54 segments with 200 characters of
+             messages and with 10,000, 100,000 and a million tokens, and one of 1,020 segments;
+             each one new; all cores, elapsed, and one thread, CPU time; and several chats of
+             10,000 tokens at once. Where a library does not know of Kimi's cuts, they are made in
+             Python, which counts; a table says what it takes without. Needs the test data
 
 tokenizers and tiktoken, which are slow and keep to one thread for a text, are measured on less
 and have no part in cores. A whole run takes about half an hour on two cores.
@@ -34,12 +39,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from bench.chat import Material
 from bench.criteria import summary
 from bench.libraries import LIBRARIES
 from bench.library import Saver
 from bench.processes import measure
 from bench.questions import GROUPS, QUESTIONS, Question
-from bench.reference import make_reference, save_forms
+from bench.reference import make_chat_reference, make_reference, save_forms
 from bench.report import tables
 from bench.results import Results
 from bench.texts import Data, Pieces
@@ -94,25 +100,16 @@ class Run:
 
     def __init__(self, arguments: argparse.Namespace, scratch: Path, results: Results) -> None:
         data = Data(scratch)
+        self._data = data
+        self._scratch = scratch
         self._results = results
+        self._texts: list[str] = arguments.text or data.texts()
         self._rounds: int = arguments.rounds
         self._libraries: list[str] = arguments.library or list(LIBRARIES)
         self._models: dict[str, Path] = {}
-        self._pieces: dict[str, dict[str, Path]] = {}
-        self._references: dict[str, Path] = {}
         for argument in arguments.model or data.models():
             path = data.model(argument)
-            model = path.parent.name
-            self._models[model] = path
-            self._pieces[model] = {
-                Path(text).stem: data.pieces(text, model) for text in arguments.text or data.texts()
-            }
-            self._references[model] = scratch / "references" / model
-            self._references[model].mkdir(parents=True)
-            _progress(model, "ids of the reference")
-            texts = {name: Pieces.read(file) for name, file in self._pieces[model].items()}
-            make_reference(path, texts, self._references[model])
-            save_forms(path, self._libraries, self._references[model])
+            self._models[path.parent.name] = path
 
     def ask(self, questions: list[Question]) -> None:
         """Measure everything that these questions of one name ask for."""
@@ -120,6 +117,7 @@ class Run:
             (question, library)
             for library in self._libraries
             for question in questions
+            if not question.libraries or library in question.libraries
             if not (LIBRARIES[library].slow and question.only_fast)
             if LIBRARIES[library].splits_texts or not question.only_splitters
             if issubclass(LIBRARIES[library], Saver) or not question.only_savers
@@ -130,17 +128,43 @@ class Run:
                 for question, library in chosen:
                     _progress(model, *texts, question.name, f"round {turn + 1}", library)
                     self._measure(question, library, model, texts)
-                chosen = self._contenders(chosen, model, texts)
+                if not questions[0].libraries:
+                    chosen = self._contenders(chosen, model, texts)
 
     def _cells(self, question: Question) -> Iterator[tuple[str, list[str]]]:
         """The models and texts of each process."""
         for model in list(self._models)[: 1 if question.all_models else None]:
-            texts = list(self._pieces[model])
+            if question.model not in ("", model):
+                continue
+            texts = list(self._files(question, model))
             if question.texts == "each":
                 for text in texts:
                     yield model, [text]
             else:
                 yield model, texts if question.texts == "all" else texts[:1]
+
+    def _files(self, question: Question, model: str) -> dict[str, Path]:
+        """The files that a process may be given, by what they are called."""
+        if question.material == "chat":
+            windows = self._data.chat()
+            return {} if windows is None else {"chat": windows}
+        return {Path(text).stem: self._data.pieces(text, model) for text in self._texts}
+
+    def _reference(self, question: Question, model: str) -> Path:
+        """A folder of what the reference makes of these files, made if missing."""
+        folder = self._scratch / "references" / question.material / model
+        if not folder.exists():
+            _progress(model, "ids of the reference")
+            folder.mkdir(parents=True)
+            files = self._files(question, model)
+            path = self._models[model]
+            if question.material == "chat":
+                make_chat_reference(path, Material.read(files["chat"]), folder)
+            else:
+                texts = {name: Pieces.read(file) for name, file in files.items()}
+                make_reference(path, texts, folder)
+                save_forms(path, self._libraries, folder)
+        return folder
 
     def _measure(self, question: Question, library: str, model: str, texts: list[str]) -> None:
         others = [path for name, path in self._models.items() if name != model]
@@ -149,8 +173,8 @@ class Run:
             library,
             self._models[model],
             others if question.all_models else [],
-            [self._pieces[model][text] for text in texts],
-            self._references[model],
+            [self._files(question, model)[text] for text in texts],
+            self._reference(question, model),
         )
         where = {"text": texts[0]} if question.texts == "each" else {}
         self._results.add(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bench.chat import Material
 from bench.libraries import LIBRARIES, preload
 from bench.library import Library
 from bench.measure import Meter
@@ -19,7 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--library", choices=LIBRARIES, required=True)
     group.addoption("--model", type=Path, required=True, help="a tokenizer.json")
     group.addoption("--other-model", type=Path, action="append", default=[])
-    group.addoption("--pieces", type=Path, action="append", required=True, help="TEXT.json")
+    group.addoption("--pieces", type=Path, action="append", default=[], help="TEXT.json")
+    group.addoption("--chat", type=Path, help="a file of windows of texts")
     group.addoption("--reference", type=Path, required=True, help="a folder: digests, ids, saved")
 
 
@@ -69,6 +71,11 @@ def pieces(request: pytest.FixtureRequest) -> Pieces:
 
 
 @pytest.fixture(scope="session")
+def material(pytestconfig: pytest.Config) -> Material:
+    return Material.read(pytestconfig.getoption("--chat"))
+
+
+@pytest.fixture(scope="session")
 def reference(pytestconfig: pytest.Config) -> Path:
     """The folder of what was made beforehand with the reference."""
     path: Path = pytestconfig.getoption("--reference")
@@ -81,5 +88,5 @@ def meter(benchmark: Any, reference: Path, request: pytest.FixtureRequest) -> Me
     digests = json.loads((reference / "digests.json").read_text())
     call = getattr(request.node, "callspec", None)
     parameters: dict[str, Any] = call.params if call is not None else {}
-    text = parameters["pieces"].stem if "pieces" in parameters else parameters.get("shape", "")
-    return Meter(benchmark, digests, text)
+    text = parameters.get("shape", parameters.get("size", ""))
+    return Meter(benchmark, digests, parameters["pieces"].stem if "pieces" in parameters else text)

@@ -76,6 +76,15 @@ def _criteria(results: Results) -> Iterator[Criterion]:
     yield Criterion("cache of a tokenizer: 64 MB ÷ size", 1.0, cache)
     growth = _limit_by_noted(results, "bytes_per_thread", 100e3)
     yield Criterion("growth for each further thread: 0.1 MB ÷ growth", 1.0, growth)
+    for texts, peer, ratio in (
+        (("10k", "100k", "1M"), "basetenkenizer", 4.0),
+        (("10k",), "", 1.3),
+        (("1M",), "tiktoken", 25.0),
+    ):
+        reached = _to_best_peer(results, "chat", ("chat",), texts, peer)
+        says = f"chat, {', '.join(texts)} tokens: {ratio:g} × {peer or 'the best peer'}"
+        yield Criterion(says, ratio, reached)
+    yield Criterion("chat, tiny: 30 µs ÷ time", 1.0, _tiny_chat(results))
 
 
 def _places(results: Results, question: str, *names: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -89,14 +98,27 @@ def _places(results: Results, question: str, *names: str) -> Iterator[tuple[str,
 
 
 def _to_best_peer(
-    results: Results, question: str, names: tuple[str, ...], texts: tuple[str, ...]
+    results: Results,
+    question: str,
+    names: tuple[str, ...],
+    texts: tuple[str, ...],
+    peer: str = "",
 ) -> Cells:
+    """Ratios to the best peer, or to the one that is named."""
     cells = {}
     for cell, place in _places(results, question, *names):
-        ratio = results.to_best_peer(**place)
+        ratio = results.to_best_peer(peer, **place)
         if ratio is not None and (not texts or place["text"] in texts):
             cells[f"{cell}, {place['name']}" if len(names) > 1 else cell] = ratio
     return cells
+
+
+def _tiny_chat(results: Results) -> Cells:
+    place = {"question": "chat", "name": "chat", "text": "tiny"}
+    if OURS not in results.distinct("library", **place):
+        return {}
+    value = results.value(library=OURS, **place)
+    return {"tiny": 30e-6 / value if value else 0.0}
 
 
 def _saved(results: Results) -> Cells:

@@ -6,11 +6,14 @@ Special tokens in the text are recognised, and none are added.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bench.chat import Segment, kimi_pieces
 
 Ids = NDArray[np.uint32]
 
@@ -50,6 +53,14 @@ class Library(ABC):
 
     @abstractmethod
     def encode_batch_list(self, texts: list[str]) -> list[list[int]]: ...
+
+    def encode_segments(self, segments: Sequence[Segment]) -> Ids:
+        """With Kimi's cuts, which are made in Python where the library does not know of them."""
+        return self.encode_uncut(kimi_pieces(segments))
+
+    def encode_uncut(self, segments: Sequence[Segment]) -> Ids:
+        """Each segment by itself, and added tokens only where it allows them."""
+        raise UnsuitedModelError("has no typed segments")
 
     def decode_input(self, ids: Ids) -> Any:
         """The ids as `decode` takes them fastest."""
@@ -106,6 +117,12 @@ class Tokcy(Saver):
 
     def encode_batch_list(self, texts: list[str]) -> list[list[int]]:
         return self.tokenizer.encode_batch(texts, add_special_tokens=False).to_list()
+
+    def encode_segments(self, segments: Sequence[Segment]) -> Ids:
+        return self.tokenizer.encode_segments(segments, chunking="kimi")
+
+    def encode_uncut(self, segments: Sequence[Segment]) -> Ids:
+        return self.tokenizer.encode_segments(segments)
 
     def decode(self, ids: Any) -> str:
         return self.tokenizer.decode(ids)

@@ -9,13 +9,18 @@ from __future__ import annotations
 import importlib
 import json
 import shutil
-from itertools import pairwise
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.chat import Segment
 from bench.library import Ids, Library, Saver, UnsuitedModelError
+
+NONE: frozenset[str] = frozenset()
 
 
 class Tokenizers(Library):
@@ -26,9 +31,30 @@ class Tokenizers(Library):
         import tokenizers
 
         self.tokenizer = tokenizers.Tokenizer.from_file(str(model))
+        self._model = model
+
+    @cached_property
+    def _ordinary(self) -> Any:
+        """The same without added tokens; an option ignores only those that are called special."""
+        import tokenizers
+
+        content = json.loads(self._model.read_bytes())
+        content["added_tokens"] = []
+        return tokenizers.Tokenizer.from_str(json.dumps(content))
 
     def encode(self, text: str) -> Ids:
         return np.array(self.encode_list(text), dtype=np.uint32)
+
+    def encode_uncut(self, segments: Sequence[Segment]) -> Ids:
+        encoded = [
+            iter(tokenizer.encode_batch_fast(texts, add_special_tokens=False))
+            for tokenizer, texts in (
+                (self._ordinary, [text for text, trusted in segments if not trusted]),
+                (self.tokenizer, [text for text, trusted in segments if trusted]),
+            )
+        ]
+        ids = [next(encoded[trusted]).ids for _, trusted in segments]
+        return np.array(list(chain.from_iterable(ids)), dtype=np.uint32)
 
     def encode_list(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
@@ -106,6 +132,14 @@ class Tiktoken(Library):
         ids: Ids = self.encoding.encode_to_numpy(text, allowed_special="all")
         return ids
 
+    def encode_uncut(self, segments: Sequence[Segment]) -> Ids:
+        encode = self.encoding.encode_to_numpy
+        parts = [
+            encode(text, allowed_special="all" if trusted else NONE, disallowed_special=NONE)
+            for text, trusted in segments
+        ]
+        return np.concatenate(parts)
+
     def encode_list(self, text: str) -> list[int]:
         ids: list[int] = self.encoding.encode(text, allowed_special="all")
         return ids
@@ -135,6 +169,9 @@ class Fastokens(Library):
     def encode(self, text: str) -> Ids:
         return np.frombuffer(self.tokenizer.encode_batch_flat([text])[0], dtype=np.uint32)
 
+    def encode_uncut(self, segments: Sequence[Segment]) -> Ids:
+        return np.asarray(self.tokenizer.encode_segments(segments).ids, dtype=np.uint32)
+
     def encode_list(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer.encode(text).ids
         return ids
@@ -161,6 +198,7 @@ class Snaptokens(Fastokens, Saver):
 
     package = "snaptokens"
     saved_as = "tokenizer.tkz"
+    encode_uncut = Library.encode_uncut
 
     def encode_batch_list(self, texts: list[str]) -> list[list[int]]:
         ids, offsets = self.tokenizer.encode_batch_flat(texts)  # 40% less than with `.ids`
@@ -191,16 +229,27 @@ class Gigatoken(Library):
         try:
             self.tokenizer = gigatoken.Tokenizer(str(model))
         except RuntimeError:
-            ranks = model.with_name("tiktoken.model")
-            if not ranks.exists():
+            self._ranks = model.with_name("tiktoken.model")
+            if not self._ranks.exists():
                 raise
             added = json.loads(model.read_bytes())["added_tokens"]
             special = {token["content"]: token["id"] for token in added}
-            self.tokenizer = gigatoken.Tokenizer.from_tiktoken(ranks, "kimi", special)
+            self.tokenizer = gigatoken.Tokenizer.from_tiktoken(self._ranks, "kimi", special)
+
+    @cached_property
+    def _ordinary(self) -> Any:
+        """The same without added tokens."""
+        import gigatoken
+
+        return gigatoken.Tokenizer.from_tiktoken(self._ranks, "kimi", {})
 
     def encode(self, text: str) -> Ids:
         ids: Ids = self.tokenizer.encode(text)
         return ids
+
+    def encode_uncut(self, segments: Sequence[Segment]) -> Ids:
+        encode = (self._ordinary.encode, self.tokenizer.encode)
+        return np.concatenate([encode[trusted](text) for text, trusted in segments])
 
     def encode_batch(self, texts: list[str]) -> Any:
         return self.tokenizer.encode_batch(texts)
@@ -230,6 +279,14 @@ class Basetenkenizer(Library):
 
     def encode(self, text: str) -> Ids:
         ids: Ids = self.tokenizer.encode(text).into_numpy()["ids"]
+        return ids
+
+    def encode_segments(self, segments: Sequence[Segment]) -> Ids:
+        ids: Ids = self.tokenizer.encode_segments(segments, tiktoken_safe=True).into_numpy()["ids"]
+        return ids
+
+    def encode_uncut(self, segments: Sequence[Segment]) -> Ids:
+        ids: Ids = self.tokenizer.encode_segments(segments, tiktoken_safe=False).into_numpy()["ids"]
         return ids
 
     def encode_list(self, text: str) -> list[int]:

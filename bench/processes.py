@@ -31,7 +31,7 @@ def measure(
     library: str,
     model: Path,
     others: list[Path],
-    pieces: list[Path],
+    material: list[Path],
     reference: Path,
 ) -> list[Row]:
     """The rows of one process. One of a process that died holds for all that it should measure."""
@@ -43,7 +43,7 @@ def measure(
     command += [f"--benchmark-timer=time.{'process_time' if question.cpu_time else 'perf_counter'}"]
     command += [f"--library={library}", f"--model={model}", f"--reference={reference}"]
     command += [f"--other-model={path}" for path in others]
-    command += [f"--pieces={path}" for path in pieces]
+    command += [f"--{question.material}={path}" for path in material]
     environment = {
         **os.environ,
         **(ONE_THREAD if question.one_thread else {}),

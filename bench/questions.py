@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from bench import chat
+
 
 @dataclass(frozen=True)
 class Question:
@@ -34,6 +36,31 @@ class Question:
     only_savers: bool = False
     #: Asked once, of all models together.
     all_models: bool = False
+    #: What its processes are given to encode; the option of that name names the files.
+    material: Literal["pieces", "chat"] = "pieces"
+    #: The only libraries that are asked; all if empty. They are asked in every round.
+    libraries: tuple[str, ...] = ()
+    #: The only model that is asked, if any.
+    model: str = ""
+
+
+#: Libraries that can recognise added tokens in some segments and in others not.
+SEGMENTERS = ("tokenizers", "tokcy", "tiktoken", "fastokens", "gigatoken", "basetenkenizer")
+
+
+def _of_chats(name: str, file: str, select: str = "", one_thread: bool = False) -> Question:
+    return Question(
+        name,
+        "chat",
+        file,
+        select=select,
+        one_thread=one_thread,
+        cpu_time=one_thread,
+        seconds=True,
+        material="chat",
+        libraries=SEGMENTERS,
+        model=chat.MODEL,
+    )
 
 
 QUESTIONS = (
@@ -55,5 +82,9 @@ QUESTIONS = (
     Question("decode", "decode", "test_decode.py", "all"),
     Question("crafted", "crafted", "test_crafted.py", one_thread=True, cpu_time=True),
     Question("threads", "crafted", "test_threads.py", one_thread=True, all_models=True),
+    _of_chats("chat", "test_segments.py", "chat"),
+    _of_chats("chat, one thread", "test_segments.py", "chat", one_thread=True),
+    _of_chats("chat, uncut", "test_segments.py", "uncut"),
+    _of_chats("chats at once", "test_chats_at_once.py"),
 )
 GROUPS = tuple(dict.fromkeys(question.group for question in QUESTIONS))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bench import chat
 from bench.crafted import crafted_texts
 from bench.libraries import LIBRARIES
 from bench.library import Ids, Saver
@@ -46,6 +47,22 @@ def make_reference(model: Path, texts: dict[str, Pieces], folder: Path) -> None:
     text = library.decode(library.decode_input(ids))
     digests["decode"] = {"text": digest_text(text), "bytes": len(text.encode())}
     np.save(folder / "ids.npy", ids)
+    (folder / "digests.json").write_text(json.dumps(digests))
+
+
+def make_chat_reference(model: Path, material: chat.Material, folder: Path) -> None:
+    """Write the digests of the reference's ids of all chats, cut and uncut."""
+    library = LIBRARIES[REFERENCE](model)
+    digests: dict[str, dict[str, list[str]]] = {}
+    for before, sizes in ((chat.WARM_UP, chat.SIZES), (chat.WARM_UP, chat.AT_ONCE)):
+        for position, size in enumerate(sizes):
+            digests[size.name] = {"chat": [], "uncut": []}
+            for segments in material.chats(size, before, *sizes[:position]):
+                uncut = library.encode_uncut(segments)
+                pieces = chat.kimi_pieces(segments)
+                cut = uncut if len(pieces) == len(segments) else library.encode_uncut(pieces)
+                digests[size.name]["chat"].append(digest(cut))
+                digests[size.name]["uncut"].append(digest(uncut))
     (folder / "digests.json").write_text(json.dumps(digests))
 
 

@@ -26,6 +26,13 @@ FIGURES = {
         "batch_list": "repeated short strings as a batch, lists",
     },
 }
+#: The same for questions whose figures are seconds.
+TIMES = {
+    "chat": {"chat": "all cores, ms from a chat to its ids"},
+    "chat, one thread": {"chat": "one thread, ms from a chat to its ids"},
+    "chat, uncut": {"uncut": "all cores, ms from a chat to its ids without Kimi's cuts"},
+    "chats at once": {"chat": "ms until so many chats of 10,000 tokens at once have their ids"},
+}
 #: The questions that are asked of each model.
 PER_MODEL = {
     "load": "seconds from tokenizer.json to the ids of a first prompt",
@@ -59,6 +66,11 @@ def _model_tables(results: Results, question: str, model: str) -> Iterator[str]:
             texts = results.distinct("text", name=figure, **where)
             columns = {text: {"name": figure, "text": text, **where} for text in texts}
             yield _table(results, f"{model}: {meaning}, MB/s", columns)
+    elif question in TIMES:
+        for figure, meaning in TIMES[question].items():
+            texts = results.distinct("text", name=figure, **where)
+            columns = {text: {"name": figure, "text": text, **where} for text in texts}
+            yield _table(results, f"{model}: {meaning}", columns, scale=1000)
     elif question == "crafted":
         shapes = results.distinct("text", name="crafted", **where)
         columns = {"normal": {"name": "normal", **where}}
@@ -75,11 +87,13 @@ def _table(
     heading: str,
     columns: dict[str, Column],
     notes: dict[str, str] | None = None,
+    scale: float = 1,
 ) -> str:
     """Libraries by columns; tokcy's cells also say how many times faster than the best peer.
 
     Args:
         notes: headings of further columns, and the key of what was noted beside the last figure.
+        scale: what the figures are multiplied with.
     """
     notes = notes or {}
     beside = list(columns.values())[-1]
@@ -91,7 +105,7 @@ def _table(
     lines.append("|:---|" + "---:|" * len(heads))
     reasons: dict[str, None] = {}
     for library in libraries:
-        cells = [_cell(results, library, wanted, reasons) for wanted in columns.values()]
+        cells = [_cell(results, library, wanted, reasons, scale) for wanted in columns.values()]
         values = [results.value(key, library=library, **beside) for key in notes.values()]
         cells += ["—" if value is None else _number(value) for value in values]
         name, comma, variant = library.partition(",")
@@ -101,7 +115,9 @@ def _table(
     return "\n".join([*lines, ""])
 
 
-def _cell(results: Results, library: str, wanted: Column, reasons: dict[str, None]) -> str:
+def _cell(
+    results: Results, library: str, wanted: Column, reasons: dict[str, None], scale: float
+) -> str:
     value = results.value(library=library, **wanted)
     if value is None:
         problem = results.problem(library=library, **wanted) or "—"
@@ -110,7 +126,8 @@ def _cell(results: Results, library: str, wanted: Column, reasons: dict[str, Non
         reasons[f"* {library}: {problem}"] = None
         return "fails"
     ratio = results.to_best_peer(**wanted) if library == OURS else None
-    return _number(value) if ratio is None else f"**{_number(value)}** (×{ratio:.2f})"
+    number = _number(value * scale)
+    return number if ratio is None else f"**{number}** (×{ratio:.2f})"
 
 
 def _number(value: float) -> str:

@@ -58,9 +58,14 @@ class Results:
         }
         return {library: value for library, value in found.items() if value is not None}
 
-    def to_best_peer(self, **wanted: str) -> float | None:
-        """How many times faster tokcy is; 0 if it failed, None if there is nothing to compare."""
+    def to_best_peer(self, peer: str = "", /, **wanted: str) -> float | None:
+        """How many times faster tokcy is than the best peer, or than the one that is named.
+
+        0 if tokcy failed, None if there is nothing to compare.
+        """
         peers = self.peers(**wanted)
+        if peer:
+            peers = {library: value for library, value in peers.items() if library == peer}
         if not peers or OURS not in self.distinct("library", **wanted):
             return None
         ours = self.value(library=OURS, **wanted)

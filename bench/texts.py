@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 
+from bench import chat
+
 MODELS = ("llama3", "qwen3", "gpt_oss", "kimi_k3", "deepseek_v3")
 #: Corpora by text. The first is the text; the prompts of megabytes go on with the others, which
 #: are of a similar kind.
@@ -140,6 +142,17 @@ class Data:
                 parts = [self._corpus(corpus) for corpus in corpora]
             cut(parts[0], "".join(parts[1:])).write(pieces)
         return pieces
+
+    def chat(self) -> Path | None:
+        """A file of the windows of `bench.chat`; None without the test data."""
+        windows = self._scratch / "windows.json"
+        if self._there and not windows.exists():
+            texts = {
+                kind: chat.windows_of([self._corpus(corpus) for corpus in corpora])
+                for kind, corpora in chat.CORPORA.items()
+            }
+            windows.write_text(json.dumps(texts, ensure_ascii=False), encoding="utf-8")
+        return windows if self._there else None
 
     def _corpus(self, name: str) -> str:
         return self._find(f"corpora/{name}.txt", name).read_bytes().decode()
