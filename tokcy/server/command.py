@@ -67,13 +67,6 @@ def add_serve_command(commands: Any, load: Callable[[str, argparse.Namespace], T
         help="leave out tokenizer_config.json and what else stands beside the tokenizer.json",
     )
     add(
-        "--prefix-cache-bytes",
-        type=_bytes,
-        default=64 << 20,
-        metavar="N",
-        help="of the cache of prompts' beginnings; 0: none (%(default)s)",
-    )
-    add(
         "--trust-request-chat-template",
         action="store_true",
         help="let requests bring chat templates, which may write control tokens and take any time",
@@ -144,25 +137,18 @@ def _frontend(arguments: argparse.Namespace, names: list[str], tokenizers: list[
     from tokcy.server.models import Models, ServedModel
     from tokcy.server.transfer import BodyReader
 
-    cache, collectors = _prefix_cache(arguments.prefix_cache_bytes)
     models = [
         ServedModel(
             name,
             tokenizer,
             arguments.max_model_len,
-            cache,
             arguments.trust_request_chat_template,
         )
         for name, tokenizer in zip(names, tokenizers, strict=True)
     ]
     reader = BodyReader(arguments.max_request_bytes, TOTAL_BYTES, STALL_SECONDS)
-    metrics = Metrics(models, collectors)
+    metrics = Metrics(models)
     return Frontend(Models(models), metrics, reader, get_num_threads(), STALL_SECONDS)
-
-
-def _prefix_cache(n_bytes: int) -> tuple[Any, Sequence[Any]]:
-    """The cache that all models share and its collectors for Prometheus; None, if it is off."""
-    return None, []
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -187,10 +173,6 @@ def _announce(names: list[str], listening: socket.socket) -> None:
 
 def _positive(word: str) -> int:
     return _number(word, 1, 2**53)
-
-
-def _bytes(word: str) -> int:
-    return _number(word, 0, 2**53)
 
 
 def _port(word: str) -> int:

@@ -23,12 +23,11 @@ _BUCKETS = tuple(unit * 10**exponent for exponent in range(-5, 1) for unit in (1
 class Metrics:
     """The counters of one server, in a registry of their own."""
 
-    def __init__(self, models: Iterable[ServedModel], collectors: Iterable[Any] = ()) -> None:
+    def __init__(self, models: Iterable[ServedModel]) -> None:
         """Register them.
 
         Args:
             models: those that are served.
-            collectors: others to show, such as the prefix cache's.
         """
         self.registry = CollectorRegistry()
         self.requests = self._counter(
@@ -50,8 +49,6 @@ class Metrics:
             "tokcy_inflight_requests", "Requests being served", registry=self.registry
         )
         self.registry.register(_ModelCollector(tuple(models)))
-        for collector in collectors:
-            self.registry.register(collector)
 
     def _counter(self, name: str, text: str, labels: list[str]) -> Counter:
         return Counter(f"tokcy_{name}", text, labels, registry=self.registry)

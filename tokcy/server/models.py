@@ -46,7 +46,6 @@ class ServedModel:
         name: str,
         tokenizer: Tokenizer,
         max_model_len: int | None = None,
-        prefix_cache: Any = None,
         trust_templates: bool = False,
     ) -> None:
         """Wrap a tokenizer.
@@ -56,7 +55,6 @@ class ServedModel:
             tokenizer: which it is.
             max_model_len: tokens that the model takes, for answers; by default what the
                 configuration says, if it does.
-            prefix_cache: a `tokcy.PrefixCache` for whole prompts and conversations, or None.
             trust_templates: let requests bring a chat template of their own.
         """
         self.name = name
@@ -67,7 +65,6 @@ class ServedModel:
             max_model_len = int(said)
         self.max_model_len = max_model_len
         self._trust_templates = trust_templates
-        self._cached = {} if prefix_cache is None else {"prefix_cache": prefix_cache}
         tokenizer.decode(tokenizer.encode("a"))  # makes what is made at first use
         self._max_id = max(tokenizer.get_vocab().values(), default=-1)
         self._inline_length = inline_length(tokenizer.backend)
@@ -132,7 +129,6 @@ class ServedModel:
                     add_special_tokens=task.add_special_tokens,
                     allow_special=task.allow_special,
                     num_threads=THREADS_PER_REQUEST,
-                    **self._cached,
                 )
         except (TokcyError, RecursionError) as error:
             param = "messages" if isinstance(task, ChatTask) else "prompt"
@@ -147,19 +143,16 @@ class ServedModel:
                 "this server takes no chat_template but by a name that the model has",
                 param="chat_template",
             )
-        tokenizer: Any = self.tokenizer
         try:
-            segments = tokenizer.render_segments(task.messages, **task.options)
+            segments = self.tokenizer.render_segments(task.messages, **task.options)
         except TypeError as error:  # options of `transformers` that are no variables of templates
             raise RequestError(str(error), param="chat_template_kwargs") from error
-        ids: Ids = tokenizer.encode_segments(
+        return self.tokenizer.encode_segments(
             segments,
             join=True,
             add_special_tokens=task.add_special_tokens,
             num_threads=THREADS_PER_REQUEST,
-            **self._cached,
         )
-        return ids
 
     def _token_strs(self, ids: Ids) -> Iterator[bytes]:
         """A JSON list of tokens, in parts."""
