@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from test_models import excerpts
 from tiktoken_models import MODELS, RANK_FILES, TEKKEN
 
-from tokcy import TokcyError, Tokenizer
+from tokcy import Tokenizer
 from tokcy._segments import parts_of
 from tokcy.ranks.known import ENCODINGS, RANKS
 
