@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
+from pathlib import Path
 
 from tokcy import Tokenizer
 
@@ -58,3 +59,9 @@ def texts_of(segments: Segments, trusted: bool) -> list[str]:
 
 def whole(segments: Segments) -> str:
     return "".join(chain.from_iterable(text for text, _ in segments))
+
+
+def sources(model: Path) -> list[str | None]:
+    """A model's templates in files, for ``chat_template``; None is the one of its config."""
+    files = sorted(model.parent.glob("*.jinja"))
+    return [file.read_text(encoding="utf-8") for file in files] or [None]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_oracle import encode_joined, whole
+from chat_oracle import encode_joined, sources, whole
 from chat_templates import FAMILIES, conversations
 
 from tokcy import ChatTemplateError, Tokenizer
@@ -43,11 +43,6 @@ def compare(tok: Tokenizer, reference: Any, source: str | None, case: dict[str, 
     expected = reference(text, add_special_tokens=False)["input_ids"]
     assert encode_joined(tok, segments) == expected
     return True
-
-
-def sources(path: Path) -> list[str | None]:
-    files = sorted(path.parent.glob("*.jinja"))
-    return [file.read_text(encoding="utf-8") for file in files] or [None]
 
 
 @pytest.mark.parametrize("name", MODELS)
