@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # the templates are written as those of models are
 """Chat templates in the manner of public families, and conversations for them."""
 
 from __future__ import annotations
@@ -141,7 +142,11 @@ def conversations() -> list[dict[str, Any]]:
         {"conversation": talk},
         {"conversation": [system, *talk], "add_generation_prompt": True},
         {"conversation": tools, "tools": [TOOL, TOOL], "add_generation_prompt": True},
-        {"conversation": talk[:1], "enable_thinking": False, "documents": [{"title": "t", "text": "x "}]},
+        {
+            "conversation": talk[:1],
+            "enable_thinking": False,
+            "documents": [{"title": "t", "text": "x "}],
+        },
         {"conversation": talk[:2], "continue_final_message": True},
         {"conversation": parts},
         {"conversation": [{"role": "user", "content": ""}, {"role": "assistant", "content": "ok"}]},

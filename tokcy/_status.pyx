@@ -41,7 +41,7 @@ cdef int raise_status(int status) except -1:
         raise MemoryError
     if status == UNDECIDED:
         raise TokcyError(
-            "whether an added token comes from trusted text alone cannot be told, as the normalizer "
-            "changes a stretch of text with that token of which only some is trusted"
+            "whether an added token comes from trusted text alone cannot be told, as the "
+            "normalizer changes a stretch of text with that token of which only some is trusted"
         )
     return -1 if status == INTERRUPTED else 0

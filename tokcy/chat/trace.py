@@ -260,7 +260,9 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     text = str(value)
-    return TracedStr(text, DATA) if isinstance(value, list | tuple | dict) and is_data(value) else text
+    if isinstance(value, list | tuple | dict) and is_data(value):
+        return TracedStr(text, DATA)
+    return text
 
 
 def _common(*values: Any) -> bytes:
