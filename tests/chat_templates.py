@@ -141,7 +141,11 @@ def conversations() -> list[dict[str, Any]]:
         {"conversation": talk},
         {"conversation": [system, *talk], "add_generation_prompt": True},
         {"conversation": tools, "tools": [TOOL, TOOL], "add_generation_prompt": True},
-        {"conversation": talk[:1], "enable_thinking": False, "documents": [{"title": "t", "text": "x "}]},
+        {
+            "conversation": talk[:1],
+            "enable_thinking": False,
+            "documents": [{"title": "t", "text": "x "}],
+        },
         {"conversation": talk[:2], "continue_final_message": True},
         {"conversation": parts},
         {"conversation": [{"role": "user", "content": ""}, {"role": "assistant", "content": "ok"}]},

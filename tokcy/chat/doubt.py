@@ -49,7 +49,10 @@ class ControlTokens:
         window = str.__getitem__(text, slice(first, end + self._longest))
         for start in range(end - first):
             for length in self._lengths.get(window[start], ()):
-                if first + start + length > begin and window[start : start + length] in self._contents:
+                if (
+                    first + start + length > begin
+                    and window[start : start + length] in self._contents
+                ):
                     yield first + start, first + start + length
 
 

@@ -260,7 +260,9 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     text = str(value)
-    return TracedStr(text, DATA) if isinstance(value, list | tuple | dict) and is_data(value) else text
+    return (
+        TracedStr(text, DATA) if isinstance(value, list | tuple | dict) and is_data(value) else text
+    )
 
 
 def _common(*values: Any) -> bytes:
