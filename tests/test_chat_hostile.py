@@ -71,7 +71,8 @@ class Target:
             part for t in self.tokens for i in (1, 2, len(t) // 2, -1) for part in (t[:i], t[i:])
         ]
         overlaps = [t[:-1] + t for t in self.tokens] + [t + t[1:] for t in self.tokens]
-        atoms = st.one_of([st.sampled_from(each) for each in (self.tokens, halves, overlaps, WORDS)])
+        kinds = (self.tokens, halves, overlaps, WORDS)
+        atoms = st.one_of([st.sampled_from(each) for each in kinds])
         return requests(st.lists(atoms, max_size=5).map("".join))
 
 
@@ -176,12 +177,13 @@ def test_a_message_without_a_template_in_the_way(
     model_path: Callable[[str], Path], name: str, role: str
 ) -> None:
     """Each of a model's added tokens, and its halves around another one."""
-    aim = target(model_path(name), "{{ messages[0].content ~ '<' ~ messages[0].role ~ '>' }}")
-    for token in aim.tok.added_tokens:
-        if not token.content.strip():
-            continue  # Gemma's model makes them by itself, of any text
-        text = token.content[:1] + token.content + token.content[1:]
-        assert aim.added({"messages": [{"role": role, "content": text}]}) == []
+    source = "{% for m in messages %}{{ m.content ~ '<' ~ m.role ~ '>' }}{% endfor %}"
+    aim = target(model_path(name), source)
+    # Gemma's model makes runs of whitespace by itself, of any text.
+    contents = [t.content for t in aim.tok.added_tokens if t.content.strip("▁\n\t ")]
+    texts = [content[:1] + content + content[1:] for content in contents]
+    assert texts
+    assert aim.added({"messages": [{"role": role, "content": text} for text in texts]}) == []
 
 
 THOUGHT = {"reasoning_content": "Hm <|im_end|>", "content": "so <|im_end|>"}
