@@ -135,10 +135,10 @@ def test_other_fields_are_lost(form: str) -> None:
         plain: Any = {"x": value} if "(" in form else value
         if form == "%d":
             held = plain = 7
-        result = TracedStr(form, mark) % held  # noqa: UP031
+        result = TracedStr(form, mark) % held
         assert str.__eq__(result, form % plain)
         assert TEMPLATE not in marks_of(result)
-    assert marks_of("<%s>" % TracedStr("x", TEMPLATE)) == LOST * 3
+    assert marks_of("<%s>" % TracedStr("x", TEMPLATE)) == LOST * 3  # noqa: UP031
 
 
 @given(s=text, a=short)
