@@ -1,5 +1,7 @@
 """Chat templates in the manner of public families, and conversations for them."""
 
+# ruff: noqa: E501  # the templates are shown as they are
+
 from __future__ import annotations
 
 from typing import Any

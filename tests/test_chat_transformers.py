@@ -55,9 +55,7 @@ def test_templates_of_models(model_path: Callable[[str], Path], name: str) -> No
 
 
 @pytest.mark.parametrize("model_and_source", FAMILIES, ids=range(len(FAMILIES)))
-def test_families(
-    model_path: Callable[[str], Path], model_and_source: tuple[str, str]
-) -> None:
+def test_families(model_path: Callable[[str], Path], model_and_source: tuple[str, str]) -> None:
     name, source = model_and_source
     tok, reference = both(model_path(name))
     taken = [compare(tok, reference, source, case) for case in conversations()]
