@@ -124,7 +124,7 @@ def test_percent_fields(form: list[str], values: st.DataObject) -> None:
     n = form.count("%s")
     items = tuple(values.draw(st.lists(text, min_size=n, max_size=n)))
     whole = "".join(form)
-    result = traced(whole) % tuple(map(traced, items))
+    result = traced(whole).__mod__(tuple(map(traced, items)))
     check(result, whole % items)
 
 

@@ -54,7 +54,7 @@ class TracingEnvironment(ChatEnvironment):
     """One for each template, as it keeps the template's texts."""
 
     code_generator_class = _TracingGenerator
-    concat = staticmethod(join)  # type: ignore[assignment]
+    concat = staticmethod(join)
 
     def __init__(self) -> None:
         super().__init__(finalize=as_text, optimized=False)
