@@ -7,6 +7,7 @@ capitals and line breaks a message's, and digits are lost. So a result can be ju
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -138,7 +139,7 @@ def test_other_fields_are_lost(form: str) -> None:
         result = TracedStr(form, mark).__mod__(held)
         assert str.__eq__(result, form % plain)
         assert TEMPLATE not in marks_of(result)
-    assert marks_of("<%s>" % TracedStr("x", TEMPLATE)) == LOST * 3
+    assert marks_of(operator.mod("<%s>", TracedStr("x", TEMPLATE))) == LOST * 3
 
 
 @given(s=text, a=short)
