@@ -1,6 +1,8 @@
 # ruff: noqa: E501  # the templates are written as those of models are
 """Chat templates in the manner of public families, and conversations for them."""
 
+# ruff: noqa: E501  # the templates are shown as they are
+
 from __future__ import annotations
 
 from typing import Any

@@ -71,8 +71,7 @@ class Target:
             part for t in self.tokens for i in (1, 2, len(t) // 2, -1) for part in (t[:i], t[i:])
         ]
         overlaps = [t[:-1] + t for t in self.tokens] + [t + t[1:] for t in self.tokens]
-        kinds = (self.tokens, halves, overlaps, WORDS)
-        atoms = st.one_of([st.sampled_from(each) for each in kinds])
+        atoms = st.one_of([st.sampled_from(x) for x in (self.tokens, halves, overlaps, WORDS)])
         return requests(st.lists(atoms, max_size=5).map("".join))
 
 

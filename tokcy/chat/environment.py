@@ -86,7 +86,7 @@ class _Generation(Extension):
 
 
 class ChatEnvironment(ImmutableSandboxedEnvironment):
-    """The environment of chat templates; gives what `transformers` gives, to the character."""
+    """The environment of chat templates: gives what `transformers` gives, to the character."""
 
     intercepted_binops = frozenset(["*", "**"])
 

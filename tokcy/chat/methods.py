@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
@@ -120,6 +120,91 @@ class ChatMethods:
                 text = segments.pop()[0] + text
             segments.append((text, trusted))
         return segments
+
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Any] | None = None,
+        *,
+        documents: Sequence[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        tokenize: Literal[True] = True,
+        trust_content: bool = False,
+        chunking: str | None = None,
+        num_threads: SupportsIndex | None = None,
+        **template_kwargs: Any,
+    ) -> Ids: ...
+
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Sequence[Sequence[Any]],
+        tools: Sequence[Any] | None = None,
+        *,
+        documents: Sequence[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        tokenize: Literal[True] = True,
+        trust_content: bool = False,
+        chunking: str | None = None,
+        num_threads: SupportsIndex | None = None,
+        **template_kwargs: Any,
+    ) -> TokenBatch: ...
+
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Any] | None = None,
+        *,
+        documents: Sequence[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        tokenize: Literal[False],
+        trust_content: bool = False,
+        chunking: str | None = None,
+        num_threads: SupportsIndex | None = None,
+        **template_kwargs: Any,
+    ) -> str: ...
+
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Sequence[Sequence[Any]],
+        tools: Sequence[Any] | None = None,
+        *,
+        documents: Sequence[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        tokenize: Literal[False],
+        trust_content: bool = False,
+        chunking: str | None = None,
+        num_threads: SupportsIndex | None = None,
+        **template_kwargs: Any,
+    ) -> list[str]: ...
+
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Any,
+        tools: Sequence[Any] | None = None,
+        *,
+        documents: Sequence[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        tokenize: bool = True,
+        trust_content: bool = False,
+        chunking: str | None = None,
+        num_threads: SupportsIndex | None = None,
+        **template_kwargs: Any,
+    ) -> Any: ...
 
     def apply_chat_template(
         self,
