@@ -147,7 +147,7 @@ def target(path: Path, source: str | None) -> Target:
 
 
 @pytest.mark.parametrize("name_and_source", CASES, ids=range(len(CASES)))
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_no_text_of_a_caller_is_a_control_token(
     model_path: Callable[[str], Path], name_and_source: tuple[str, str | None], data: st.DataObject
