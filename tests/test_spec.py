@@ -56,7 +56,7 @@ def test_model() -> None:
     fields = {
         "dropout": 0,
         "unk_token": "",
-        "continuing_subword_prefix": "##",
+        "continuing_subword_prefix": "#",
         "end_of_word_suffix": "</w>",
         "fuse_unk": True,
         "byte_fallback": True,
@@ -64,7 +64,7 @@ def test_model() -> None:
         "not_a_field": [1],
     }
     spec = read(model_with(**fields))
-    assert spec.model == BpeModel(VOCABULARY, None, 0.0, "", "##", "</w>", True, True, True)
+    assert spec.model == BpeModel(VOCABULARY, None, 0.0, "", "#", "</w>", True, True, True)
     assert spec.source == "m.json"
     assert (spec.added_tokens, spec.normalizer, spec.pre_tokenizer) == ((), (), ())
     assert (spec.post_processor, spec.decoder) == ((), None)

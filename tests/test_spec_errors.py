@@ -23,6 +23,7 @@ from spec_files import (
     without,
 )
 
+from tokcy import Tokenizer
 from tokcy.errors import ModelFileError
 from tokcy.spec import read_tokenizer_json
 from tokcy.spec.model import BpeModel
@@ -348,3 +349,29 @@ def test_repeated_keys_that_the_oracle_takes() -> None:
         assert isinstance(spec.model, BpeModel)
         assert spec.model.vocabulary.token_to_id("ab") == 256
         assert spec.model.vocabulary.n_merges == 1
+
+
+@pytest.mark.parametrize("typed", [True, False])
+@pytest.mark.parametrize(
+    ("prefix", "right", "size"),
+    [("é", "#", 2), ("#", "é", 1), ("abc", "é中b", 3), ("##", "b", 2)],
+)
+def test_prefix_that_a_merge_cannot_lose(typed: bool, prefix: str, right: str, size: int) -> None:
+    """Hugging Face panics where the right part is too short, and else aborts the process."""
+    vocab = {token: i for i, token in enumerate(["a", right, "a" + right, "b"])}
+    model: dict[str, Any] = {"vocab": vocab, "merges": [f"a {right}"]}
+    model["continuing_subword_prefix"] = prefix
+    if typed:
+        model["type"] = "BPE"
+    message = f'model.merges[0]: its right part "{right}" cannot lose the {size} bytes'
+    with pytest.raises(ModelFileError) as caught:
+        Tokenizer.from_json(json.dumps({"model": model}))
+    assert message in str(caught.value)
+
+
+def test_prefix_that_a_merge_can_lose() -> None:
+    vocab = {"a": 0, "##b": 1, "ab": 2}
+    model = {"type": "BPE", "vocab": vocab, "merges": ["a ##b"], "continuing_subword_prefix": "##"}
+    tok = Tokenizer.from_json(json.dumps({"model": model}), fallback=True)
+    assert tok.backend == "huggingface"
+    assert tok.encode_to_list("ab") == [2]

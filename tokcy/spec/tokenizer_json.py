@@ -76,7 +76,10 @@ def read_tokenizer_json(data: bytes | str, *, source: str = "<string>") -> Token
         if tables is not None:
             vocabulary, rest = tables
             with suppress(ModelFileError):  # which says where in the file, below
-                return _read_root(Node(_parse(rest, source), source), vocabulary)
+                content = _parse(rest, source)
+                # A prefix of continuing tokens gives merges another meaning.
+                if not (type(content) is dict and _prefix_of(content.get("model"))):
+                    return _read_root(Node(content, source), vocabulary)
     return _read_root(Node(_parse(data, source), source), None)
 
 
@@ -238,6 +241,7 @@ def _read_model(node: Node, vocabulary: Vocabulary | None) -> BpeModel | Other:
     """The model; without a ``type`` Hugging Face tries BPE first and other models after it."""
     if type(node.value) is not dict:
         raise node.type_error("an object")
+    _check_prefix(node)
     if "type" not in node.value:
         try:
             return _read_bpe(node, vocabulary)
@@ -250,13 +254,12 @@ def _read_model(node: Node, vocabulary: Vocabulary | None) -> BpeModel | Other:
 
 
 def _read_bpe(node: Node, vocabulary: Vocabulary | None) -> BpeModel:
-    problem = None
-    if vocabulary is None:
-        vocabulary, problem = _read_tables(node)
-
     def optional(name: str, read: Any) -> Any:
         return read(node.child(name)) if node.value.get(name) is not None else None
 
+    problem = None
+    if vocabulary is None:
+        vocabulary, problem = _read_tables(node)
     return BpeModel(
         vocabulary=vocabulary,
         problem=problem,
@@ -286,6 +289,33 @@ def _read_tables(node: Node) -> tuple[Vocabulary, ModelFileError | None]:
         return Vocabulary(vocab, merges, node.source), None
     except ModelFileError as error:
         return Vocabulary(vocab, [], node.source), error
+
+
+def _prefix_of(model: Any) -> str:
+    """What a BPE model says of tokens that do not begin a word, if it is a string."""
+    prefix = model.get("continuing_subword_prefix") if type(model) is dict else None
+    return prefix if type(prefix) is str and model.get("type", "BPE") == "BPE" else ""
+
+
+def _check_prefix(node: Node) -> None:
+    """Refuse a merge whose right part does not give up as many bytes as the prefix has.
+
+    Hugging Face cuts them off, whatever they are. Where they are more than there are it panics,
+    and where the cut falls inside a character it ends the process.
+    """
+    prefix = _prefix_of(node.value)
+    size = len(prefix.encode("utf-8", "surrogatepass"))
+    merges = node.value.get("merges") if size else None
+    for index, merge in enumerate(merges if type(merges) is list else ()):
+        parts = merge.split(" ") if type(merge) is str else merge
+        if type(parts) is not list or len(parts) != 2 or type(parts[1]) is not str:
+            continue  # not to be read anyway
+        rest = parts[1].encode("utf-8", "surrogatepass")[size - 1 :]
+        if not rest or (len(rest) > 1 and rest[1] & 0xC0 == 0x80):
+            raise Node(merge, node.source, f"{node.path}.merges[{index}]").error(
+                f"its right part {shown(parts[1])} cannot lose the {size} bytes of "
+                f"continuing_subword_prefix {shown(prefix)}"
+            )
 
 
 def _read_vocab(node: Node) -> dict[str, int]:
