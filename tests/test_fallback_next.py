@@ -15,10 +15,13 @@ import pytest
 import synthetic
 import tokenizers
 
-from tokcy import TokcyError, Tokenizer, hf, hf_next
+from tokcy import TokcyError, Tokenizer
+from tokcy.hf import backend as hf
+from tokcy.hf.next import NextTokenizer
 
 REAL = tokenizers.Tokenizer
 UNSET = object()
+SEGMENTS = [("<s>", True), ("b x", False), (" <think>x", True), (" y", False)]
 TEXTS = ["ab <s> abc</s>", "", "x <think> <new>é", "[SEP] hello <s>", " hello  hello"]
 
 
@@ -103,7 +106,13 @@ def results(content: synthetic.Model, **config: Any) -> list[Any]:
                     continue
                 found += [ids.tolist(), tok.decode(ids), tok.decode(ids, skip_special_tokens=True)]
     found.append(tok.encode_batch(TEXTS).to_list())
+    if has_no_lengths(content):
+        found += [tok.encode_segments(SEGMENTS, join=join).tolist() for join in (False, True)]
     return found
+
+
+def has_no_lengths(content: synthetic.Model) -> bool:
+    return content.get("truncation") is None and content.get("padding") is None
 
 
 @pytest.mark.parametrize("name", list(models()))
@@ -116,18 +125,20 @@ def test_as_the_release(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     expected = [results(content, **config) for config in configs]
     monkeypatch.setattr(hf, "Tokenizer", Candidate)
-    monkeypatch.setattr(hf, "_Tokenizer", hf_next.NextTokenizer)
+    monkeypatch.setattr(hf, "_Tokenizer", NextTokenizer)
     monkeypatch.setattr(tokenizers, "Tokenizer", Candidate)
     assert [results(content, **config) for config in configs] == expected
     tok = Tokenizer.from_json(json.dumps(content), backend="huggingface")
     with pytest.raises(TokcyError, match=r"gives no offsets; releases before 1\.0 do"):
         tok.encode_with_offsets("ab")
+    with pytest.raises(TokcyError, match=r"nor cuts or fills them up; releases before 1\.0 do"):
+        tok.encode_segments(SEGMENTS, add_special_tokens=True)
 
 
 def test_real_model(model_path: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = model_path("bert_minilm")
     expected = Tokenizer.from_file(path).encode("The [MASK] is here.")
     monkeypatch.setattr(hf, "Tokenizer", Candidate)
-    monkeypatch.setattr(hf, "_Tokenizer", hf_next.NextTokenizer)
+    monkeypatch.setattr(hf, "_Tokenizer", NextTokenizer)
     monkeypatch.setattr(tokenizers, "Tokenizer", Candidate)
     assert np.array_equal(Tokenizer.from_file(path).encode("The [MASK] is here."), expected)

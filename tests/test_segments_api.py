@@ -165,3 +165,44 @@ def test_what_merging_makes_is_refused(backend: str) -> None:
         tok.encode_segments([("x", True), ("ab", False)])
     with pytest.raises(TokcyError, match="control token 'ab' of plain text"):
         tok.encode_segments([("a", False), ("b", True)], join=True)
+
+
+@pytest.mark.parametrize("backend", ["tokcy", "huggingface"])
+def test_chunks_in_a_batch_of_a_model_that_pads(backend: str) -> None:
+    model = synthetic.trained_model()
+    model["padding"] = {
+        "strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": None,
+        "pad_id": 0, "pad_type_id": 0, "pad_token": "a",
+    }  # fmt: skip
+    tok = Tokenizer.from_json(json.dumps(model), backend=backend)
+    assert tok.encode_batch(["a", "the text"], chunking="kimi").to_list() == (
+        tok.encode_batch(["a", "the text"]).to_list()
+    )
+    with pytest.raises(TokcyError, match="chunking is not for batches of a model whose file sets"):
+        tok.encode_batch(["a", "abc" * 20_000], chunking="kimi")
+
+
+def test_what_is_no_segment_of_a_model_that_makes_control_tokens() -> None:
+    model = synthetic.model_from_merges([("a", "b")])
+    made = {**synthetic.added_token("ab"), "id": model["model"]["vocab"]["ab"]}
+    tok = Tokenizer.from_json(json.dumps({**model, "added_tokens": [made]}))
+    for join in (False, True):
+        with pytest.raises(EncodeTypeError, match=r"segments\[1\]: must be \(text, allow_special"):
+            tok.encode_segments([("x", False), ("y",)], join=join)
+
+
+@pytest.mark.parametrize("join", [False, True])
+def test_special_tokens_as_text_on_hugging_face(join: bool) -> None:
+    """`encode_special_tokens` lets some added tokens stand as text, also in trusted text."""
+    model = synthetic.trained_model()
+    first = len(model["model"]["vocab"])
+    model["added_tokens"] = [{**synthetic.added_token("<s>"), "id": first}]
+    config = {"split_special_tokens": True}
+    tok = Tokenizer.from_json(json.dumps(model), backend="huggingface", config=config)
+    assert plain(tok, "<s>") != [first]
+    assert tok.encode_segments([("a <s>", True), (" b", False)], join=join).tolist() == (
+        plain(tok, "a <s> b") if join else plain(tok, "a <s>") + plain(tok, " b")
+    )
+    if join:
+        with pytest.raises(TokcyError, match="not trusted"):
+            tok.encode_segments([("<s>", True), ("<s>", False)], join=True)

@@ -1,10 +1,9 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """What is long in the JSON of a server: ids and texts, written and read without the GIL.
 
-Python's own parser and writer hold the GIL from beginning to end: 35 ms for the list of 224,000
-ids that a prompt of a megabyte becomes, 23 ms to read it, 1 to 6 ms to read a prompt. Nothing else
-runs meanwhile. Here that holds only for text beyond ASCII while a
-str is made of its UTF-8.
+Python's own parser and writer hold the GIL from beginning to end, and nothing else runs meanwhile:
+docs/serve.md has the times. Here that holds only for text beyond ASCII while a str is made of its
+UTF-8.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -12,6 +11,8 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
+
+from tokcy._utf8 cimport utf8_encode
 
 import numpy as np
 
@@ -336,7 +337,7 @@ cdef Py_ssize_t unescape(const uint8_t* data, Py_ssize_t n, uint8_t* out) noexce
                 i += 6
         if code < 0:
             return UNSOUND
-        at += put_character(out + at, <uint32_t>code)
+        at += utf8_encode(<uint32_t>code, out + at)
     return at
 
 
@@ -372,24 +373,3 @@ cdef int four_digits(const uint8_t* data, Py_ssize_t n) noexcept nogil:
         else:
             return UNSOUND
     return number
-
-
-cdef int put_character(uint8_t* out, uint32_t code) noexcept nogil:
-    """Write a character in UTF-8, and say in how many bytes."""
-    if code < 0x80:
-        out[0] = <uint8_t>code
-        return 1
-    if code < 0x800:
-        out[0] = <uint8_t>(0xC0 | (code >> 6))
-        out[1] = <uint8_t>(0x80 | (code & 63))
-        return 2
-    if code < 0x10000:
-        out[0] = <uint8_t>(0xE0 | (code >> 12))
-        out[1] = <uint8_t>(0x80 | ((code >> 6) & 63))
-        out[2] = <uint8_t>(0x80 | (code & 63))
-        return 3
-    out[0] = <uint8_t>(0xF0 | (code >> 18))
-    out[1] = <uint8_t>(0x80 | ((code >> 12) & 63))
-    out[2] = <uint8_t>(0x80 | ((code >> 6) & 63))
-    out[3] = <uint8_t>(0x80 | (code & 63))
-    return 4

@@ -17,8 +17,8 @@ __all__ = ["Backend", "CacheInfo", "Ids", "Offsets", "Segment", "control_token_e
 Ids = NDArray[np.uint32]
 Offsets = NDArray[np.int64]
 CacheInfo = dict[str, int]
-Segment = tuple[str, Any] | Sequence[Any]
-"""A text, and whether added tokens are recognised in it."""
+Segment = Sequence[Any]
+"""A pair: a text, and whether added tokens are recognised in it."""
 
 
 class Backend(Protocol):

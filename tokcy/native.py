@@ -127,12 +127,13 @@ class NativeBackend:
         chunked: bool,
         num_threads: SupportsIndex | None,
     ) -> Ids:
-        if len(self._control_ids):
-            segments = list(segments)
-            self._refuse_control_ids_of_segments(segments, joined, chunked)
-        return self._engine.encode_segments(
+        segments = list(segments)
+        ids = self._engine.encode_segments(
             segments, add_special_tokens, joined, chunked, num_threads
         )
+        if len(self._control_ids):  # the segments are known to be sound by now
+            self._refuse_control_ids_of_segments(segments, joined, chunked)
+        return ids
 
     def count(
         self,

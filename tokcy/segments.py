@@ -1,4 +1,4 @@
-"""Texts that are cut up before they are encoded."""
+"""Texts that are cut up before they are encoded (see `_segments.pyx` for the cuts)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import numpy as np
 from tokcy.backend import Backend, Ids, Offsets
 from tokcy.errors import TokcyError
 
-__all__ = ["encode_in_chunks", "is_chunked"]
+__all__ = ["encode_batch_in_chunks", "encode_in_chunks", "is_chunked"]
+
+_LONGEST_WHOLE = 25_000
+"""Characters of a text that has no cuts, whatever it is."""
 
 
 def is_chunked(chunking: str | None) -> bool:
@@ -22,37 +25,56 @@ def is_chunked(chunking: str | None) -> bool:
 
 def encode_in_chunks(
     backend: Backend,
+    text: str,
+    chunking: str,
+    add_special_tokens: bool,
+    allow_special: bool,
+    num_threads: SupportsIndex | None,
+) -> Ids:
+    """As `Backend.encode`, the text cut up; ValueError if there is no such way to cut."""
+    chunked = is_chunked(chunking)
+    if not _may_be_cut(text):
+        return backend.encode(text, add_special_tokens, allow_special, num_threads)
+    segments = [(text, allow_special)]
+    try:
+        return backend.encode_segments(segments, add_special_tokens, False, chunked, num_threads)
+    except TokcyError as error:
+        raise type(error)(str(error).removeprefix("segments[0]: ")) from None
+
+
+def encode_batch_in_chunks(
+    backend: Backend,
     texts: Iterable[str],
     chunking: str,
     add_special_tokens: bool,
     allow_special: bool,
     num_threads: SupportsIndex | None,
 ) -> tuple[Ids, Offsets]:
-    """As `Backend.encode_batch`, each text cut up; texts that may be cut go one by one.
+    """As `Backend.encode_batch`, each text cut up; if any may be cut, they go one by one.
 
     Raises:
         ValueError: there is no such way to cut.
-        TokcyError: as in `Tokenizer.encode_batch`.
+        TokcyError: as in `Tokenizer.encode_batch`; or the model file fills texts up to the longest
+            of a batch, which is not done for texts that are cut.
     """
-    chunked = is_chunked(chunking)
+    is_chunked(chunking)
     held = texts if isinstance(texts, str | bytes) else list(texts)
-    if isinstance(held, str | bytes) or not any(
-        isinstance(text, str) and len(text) > _SHORTEST_CUT for text in held
-    ):
+    if isinstance(held, str | bytes) or not any(map(_may_be_cut, held)):
         return backend.encode_batch(held, add_special_tokens, allow_special, num_threads)
+    if backend.pads:
+        raise TokcyError("chunking is not for batches of a model whose file sets padding")
     rows = []
     for index, text in enumerate(held):
         try:
             rows.append(
-                backend.encode_segments(
-                    [(text, allow_special)], add_special_tokens, False, chunked, num_threads
+                encode_in_chunks(
+                    backend, text, chunking, add_special_tokens, allow_special, num_threads
                 )
             )
         except TokcyError as error:
-            message = str(error).removeprefix("segments[0]: ")
-            raise type(error)(f"texts[{index}]: {message}") from None
+            raise type(error)(f"texts[{index}]: {error}") from None
     return np.concatenate(rows), np.cumsum([0, *map(len, rows)], dtype=np.int64)
 
 
-_SHORTEST_CUT = 25_000
-"""Characters of a run that are not cut; see `_segments.pyx`."""
+def _may_be_cut(text: object) -> bool:
+    return isinstance(text, str) and len(text) > _LONGEST_WHOLE

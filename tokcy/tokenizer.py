@@ -14,7 +14,7 @@ from tokcy.backend import CacheInfo, Ids, Offsets, Segment
 from tokcy.batch import TokenBatch, as_ids, write_ids
 from tokcy.chat import ChatMethods
 from tokcy.loaded import LoadedModel
-from tokcy.segments import encode_in_chunks, is_chunked
+from tokcy.segments import encode_batch_in_chunks, encode_in_chunks, is_chunked
 from tokcy.spec import AddedToken
 from tokcy.stream import DecodeStream
 
@@ -67,11 +67,8 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
             TokcyError: under ``allow_special=False`` the model makes a control token of the text.
         """
         if chunking is not None:
-            return self.encode_segments(
-                [(text, allow_special)],
-                add_special_tokens=add_special_tokens,
-                chunking=chunking,
-                num_threads=num_threads,
+            return encode_in_chunks(
+                self._backend, text, chunking, add_special_tokens, allow_special, num_threads
             )
         return self._backend.encode(text, add_special_tokens, allow_special, num_threads)
 
@@ -93,12 +90,8 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
             EncodeTypeError, TokcyError: as in `encode`.
         """
         if chunking is not None:
-            ids: list[int] = self.encode(
-                text,
-                add_special_tokens=add_special_tokens,
-                allow_special=allow_special,
-                num_threads=num_threads,
-                chunking=chunking,
+            ids: list[int] = encode_in_chunks(
+                self._backend, text, chunking, add_special_tokens, allow_special, num_threads
             ).tolist()
             return ids
         return self._backend.encode_to_list(text, add_special_tokens, allow_special, num_threads)
@@ -126,7 +119,7 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
         """
         if chunking is not None:
             return TokenBatch._of(
-                *encode_in_chunks(
+                *encode_batch_in_chunks(
                     self._backend, texts, chunking, add_special_tokens, allow_special, num_threads
                 )
             )
@@ -203,12 +196,8 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
         """
         if chunking is not None:
             return len(
-                self.encode(
-                    text,
-                    add_special_tokens=add_special_tokens,
-                    allow_special=allow_special,
-                    num_threads=num_threads,
-                    chunking=chunking,
+                encode_in_chunks(
+                    self._backend, text, chunking, add_special_tokens, allow_special, num_threads
                 )
             )
         return self._backend.count(text, add_special_tokens, allow_special, num_threads)

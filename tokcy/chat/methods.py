@@ -36,6 +36,10 @@ _NOT_HERE = frozenset(
 """Options of the method in `transformers`, which would else be taken for template variables."""
 
 
+_Conversation = Sequence[Mapping[str, Any]]
+_Tools = Sequence[Any] | None
+
+
 class ChatMethods:
     """A part of `Tokenizer`."""
 
@@ -60,7 +64,7 @@ class ChatMethods:
     def render_segments(
         self,
         messages: Any,
-        tools: Sequence[Any] | None = None,
+        tools: _Tools = None,
         *,
         documents: Sequence[Any] | None = None,
         chat_template: str | None = None,
@@ -96,6 +100,8 @@ class ChatMethods:
             ChatProvenanceError: a control token of which it cannot be told who wrote it.
             MissingExtraError: jinja2 is not there.
         """
+        if is_batch(messages):
+            raise ChatTemplateError("render_segments takes one conversation, not several")
         template, conversation = self._prepared(
             messages,
             tools,
@@ -105,13 +111,11 @@ class ChatMethods:
             continue_final_message,
             template_kwargs,
         )
-        if is_batch(messages):
-            raise ChatTemplateError("render_segments takes one conversation, not several")
         if trust_content:
             text = template.render(conversation)
             return [(text, True)] if text else []
         traced = template.render_traced(conversation)
-        self._control_tokens.refuse_doubtful(traced, self._template(chat_template, tools)[1])
+        self._control_tokens.refuse_doubtful(traced, template.name)
         # To take lost text for data is safe, and where it would matter it was refused.
         segments: list[tuple[str, bool]] = []
         for text, mark in traced.segments():
@@ -124,92 +128,57 @@ class ChatMethods:
     @overload
     def apply_chat_template(
         self,
-        messages: Sequence[Mapping[str, Any]],
-        tools: Sequence[Any] | None = None,
+        messages: _Conversation,
+        tools: _Tools = None,
         *,
-        documents: Sequence[Any] | None = None,
-        chat_template: str | None = None,
-        add_generation_prompt: bool = False,
-        continue_final_message: bool | str = False,
         tokenize: Literal[True] = True,
-        trust_content: bool = False,
-        chunking: str | None = None,
-        num_threads: SupportsIndex | None = None,
-        **template_kwargs: Any,
+        **options: Any,
     ) -> Ids: ...
 
     @overload
     def apply_chat_template(
         self,
-        messages: Sequence[Sequence[Any]],
-        tools: Sequence[Any] | None = None,
+        messages: Sequence[_Conversation],
+        tools: _Tools = None,
         *,
-        documents: Sequence[Any] | None = None,
-        chat_template: str | None = None,
-        add_generation_prompt: bool = False,
-        continue_final_message: bool | str = False,
         tokenize: Literal[True] = True,
-        trust_content: bool = False,
-        chunking: str | None = None,
-        num_threads: SupportsIndex | None = None,
-        **template_kwargs: Any,
+        **options: Any,
     ) -> TokenBatch: ...
 
     @overload
     def apply_chat_template(
         self,
-        messages: Sequence[Mapping[str, Any]],
-        tools: Sequence[Any] | None = None,
+        messages: _Conversation,
+        tools: _Tools = None,
         *,
-        documents: Sequence[Any] | None = None,
-        chat_template: str | None = None,
-        add_generation_prompt: bool = False,
-        continue_final_message: bool | str = False,
         tokenize: Literal[False],
-        trust_content: bool = False,
-        chunking: str | None = None,
-        num_threads: SupportsIndex | None = None,
-        **template_kwargs: Any,
+        **options: Any,
     ) -> str: ...
 
     @overload
     def apply_chat_template(
         self,
-        messages: Sequence[Sequence[Any]],
-        tools: Sequence[Any] | None = None,
+        messages: Sequence[_Conversation],
+        tools: _Tools = None,
         *,
-        documents: Sequence[Any] | None = None,
-        chat_template: str | None = None,
-        add_generation_prompt: bool = False,
-        continue_final_message: bool | str = False,
         tokenize: Literal[False],
-        trust_content: bool = False,
-        chunking: str | None = None,
-        num_threads: SupportsIndex | None = None,
-        **template_kwargs: Any,
+        **options: Any,
     ) -> list[str]: ...
 
     @overload
     def apply_chat_template(
         self,
         messages: Any,
-        tools: Sequence[Any] | None = None,
+        tools: _Tools = None,
         *,
-        documents: Sequence[Any] | None = None,
-        chat_template: str | None = None,
-        add_generation_prompt: bool = False,
-        continue_final_message: bool | str = False,
         tokenize: bool = True,
-        trust_content: bool = False,
-        chunking: str | None = None,
-        num_threads: SupportsIndex | None = None,
-        **template_kwargs: Any,
+        **options: Any,
     ) -> Any: ...
 
     def apply_chat_template(
         self,
         messages: Any,
-        tools: Sequence[Any] | None = None,
+        tools: _Tools = None,
         *,
         documents: Sequence[Any] | None = None,
         chat_template: str | None = None,
@@ -273,7 +242,7 @@ class ChatMethods:
     def _prepared(
         self,
         messages: Any,
-        tools: Sequence[Any] | None,
+        tools: _Tools,
         documents: Sequence[Any] | None,
         chat_template: str | None,
         add_generation_prompt: bool,
@@ -302,7 +271,7 @@ class ChatMethods:
         )
         return ChatTemplate(*self._template(chat_template, tools)), conversation
 
-    def _template(self, wanted: str | None, tools: Sequence[Any] | None) -> tuple[str, str]:
+    def _template(self, wanted: str | None, tools: _Tools) -> tuple[str, str]:
         """The source and the name of the template to use."""
         templates = self.config.chat_templates
         if wanted is None:

@@ -62,7 +62,7 @@ class Conversation:
 
 
 class ChatTemplate:
-    """A compiled template.
+    """A compiled template, and its `name`.
 
     Args:
         source: in Jinja's language.
@@ -76,7 +76,7 @@ class ChatTemplate:
     def __init__(self, source: str, name: str) -> None:
         _require_jinja()
         self._source = source
-        self._name = name
+        self.name = name
         self._plain = self._attempt(partial(_compiled, source, False))
 
     def render(self, conversation: Conversation) -> str:
@@ -105,7 +105,7 @@ class ChatTemplate:
             traced = self._attempt(partial(render, **context))
         if not isinstance(traced, TracedStr) or str.__ne__(traced, text):
             raise ChatProvenanceError(
-                f"chat template {self._name!r}: its text is another one when it is traced, so it "
+                f"chat template {self.name!r}: its text is another one when it is traced, so it "
                 "cannot be told who wrote what; trust_content=True renders it as transformers does"
             )
         return traced[:end]
@@ -121,7 +121,7 @@ class ChatTemplate:
         tag = CONTINUE_TAG.strip()
         if open_text.strip() not in text or tag not in text:
             raise ChatTemplateError(
-                f"chat template {self._name!r}: the final message to be continued is not in the "
+                f"chat template {self.name!r}: the final message to be continued is not in the "
                 "text, or only a part of it"
             )
         end = text.rindex(tag)
@@ -138,11 +138,11 @@ class ChatTemplate:
             raise
         except TemplateSyntaxError as error:
             raise ChatTemplateError(
-                f"chat template {self._name!r}: line {error.lineno}: {error.message}"
+                f"chat template {self.name!r}: line {error.lineno}: {error.message}"
             ) from error
         except Exception as error:
             kind = type(error).__name__
-            raise ChatTemplateError(f"chat template {self._name!r}: {kind}: {error}") from error
+            raise ChatTemplateError(f"chat template {self.name!r}: {kind}: {error}") from error
 
 
 def _require_jinja() -> None:

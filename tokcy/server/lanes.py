@@ -2,8 +2,8 @@
 
 A request whose body is small is done in the event loop at once. Others go to threads: those of
 medium size have threads of their own, so that they wait only for each other; the large ones have
-one thread less than there are cores, and each of them works on one core. What they do there needs
-the GIL only for moments, so the loop goes on on the core that is left.
+one thread less than there are cores, and each of them works on one core, so that they leave one to
+the rest. What they do there needs the GIL only for moments, so the loop goes on.
 """
 
 from __future__ import annotations

@@ -254,12 +254,13 @@ def _read_model(node: Node, vocabulary: Vocabulary | None) -> BpeModel | Other:
 
 
 def _read_bpe(node: Node, vocabulary: Vocabulary | None) -> BpeModel:
-    def optional(name: str, read: Any) -> Any:
-        return read(node.child(name)) if node.value.get(name) is not None else None
-
     problem = None
     if vocabulary is None:
         vocabulary, problem = _read_tables(node)
+
+    def optional(name: str, read: Any) -> Any:
+        return read(node.child(name)) if node.value.get(name) is not None else None
+
     return BpeModel(
         vocabulary=vocabulary,
         problem=problem,

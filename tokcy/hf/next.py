@@ -80,6 +80,29 @@ class NextTokenizer:
     def padding(self) -> object:
         return self._tokenizer.padding
 
+    @property
+    def truncation(self) -> object:
+        """The section of the file."""
+        return self._sections.get("truncation")
+
+    @property
+    def normalizer(self) -> object:
+        """None where the file has none; another cannot be called by itself."""
+        if self._sections.get("normalizer") is not None:
+            raise self.lacks("does not say what its normalizer makes of a text")
+        return None
+
+    def without_lengths(self) -> NextTokenizer:
+        """One that neither cuts nor fills up."""
+        made = NextTokenizer({**self._sections, "truncation": None, "padding": None})
+        made.encode_special_tokens = self.encode_special_tokens
+        return made
+
+    @staticmethod
+    def lacks(what: str) -> TokcyError:
+        """The error for what this release does not do."""
+        return TokcyError(f"tokenizers {tokenizers.__version__} {what}; releases before 1.0 do")
+
     # ---------------------------------------------------------------- encoding
 
     def encode(self, text: str, add_special_tokens: bool) -> NextEncoding:
@@ -96,9 +119,7 @@ class NextTokenizer:
         ]
 
     def encode_batch(self, texts: list[str], add_special_tokens: bool) -> list[NextEncoding]:
-        raise TokcyError(
-            f"tokenizers {tokenizers.__version__} gives no offsets; releases before 1.0 do"
-        )
+        raise self.lacks("gives no offsets")
 
     def bare_ids(self, text: str, add_special_tokens: bool) -> list[int]:
         """The ids of a text that is neither cut nor filled up."""

@@ -8,8 +8,7 @@ included, comes out as one of tokcy's errors.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, SupportsIndex
 
@@ -20,28 +19,21 @@ from tokenizers import Encoding, Tokenizer
 from tokcy._decode import Decoder
 from tokcy._segments import parts_of
 from tokcy._stream import StreamState
-from tokcy._vocab import Vocabulary
 from tokcy.backend import CacheInfo, Ids, Offsets, Segment, control_token_error
 from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
-from tokcy.hf_next import NextTokenizer
-from tokcy.hf_segments import Occurrences, is_exact_in_parts
 from tokcy.spec import AddedToken, DecoderPlan
-from tokcy.spec.decoders import read_decoder
-from tokcy.spec.fields import Node
-from tokcy.spec.model import Other
-from tokcy.spec.plan_decode import UnplannableDecoderError, plan_decoder
 from tokcy.stream import DecodeStream, WholeState
-from tokcy.threads import resolve_num_threads
+
+from .calls import check_num_threads, check_text, encode_text, hugging_face_errors
+from .decoding import compiled_decoder
+from .next import NextTokenizer
+from .segments import SegmentEncoder
 
 __all__ = ["HuggingFaceBackend"]
 
 _Tokenizer: type[Tokenizer] = (
     Tokenizer if hasattr(Tokenizer, "from_str") else NextTokenizer  # type: ignore[assignment]
 )
-
-# `encode` keeps the GIL and `encode_batch` does not, but starts Hugging Face's thread pool, which
-# makes a later fork print a warning: so only texts that take milliseconds go by the batch way.
-_GIL_FREE_LENGTH = 8192
 
 # What a Tokenizer does apart from its model and its added tokens.
 _PIPELINE = (
@@ -95,10 +87,9 @@ class HuggingFaceBackend:
         self._added = added
         self._encode_special_tokens = encode_special_tokens
         self._plain: Tokenizer | None = None
-        self._without_lengths: dict[bool, Tokenizer] = {}
         self._control_ids: Ids = np.empty(0, dtype=np.uint32)
         try:
-            with _hugging_face_errors():
+            with hugging_face_errors():
                 self._tokenizer = _Tokenizer.from_str(data.decode("utf-8"))
                 if added:
                     self._tokenizer.add_tokens(list(map(_to_add, added)))
@@ -150,15 +141,11 @@ class HuggingFaceBackend:
         allow_special: bool,
         num_threads: SupportsIndex | None,
     ) -> Encoding:
-        _check_text(text)
-        _check_num_threads(num_threads)
+        check_text(text)
+        check_num_threads(num_threads)
         tokenizer = self._tokenizer_for(allow_special)
-        special = bool(add_special_tokens)  # Hugging Face takes nothing else
-        with _hugging_face_errors():
-            if len(text) < _GIL_FREE_LENGTH:
-                return tokenizer.encode(text, add_special_tokens=special)
-            (encoding,) = tokenizer.encode_batch_fast([text], add_special_tokens=special)
-        return encoding
+        with hugging_face_errors():
+            return encode_text(tokenizer, text, bool(add_special_tokens))
 
     def encode_batch(
         self,
@@ -172,11 +159,11 @@ class HuggingFaceBackend:
             raise EncodeTypeError(f"texts must be a sequence of str, not {type(texts).__name__}")
         held = list(texts)
         for index, text in enumerate(held):
-            _check_text(text, f"texts[{index}]: ")
-        _check_num_threads(num_threads)
+            check_text(text, f"texts[{index}]: ")
+        check_num_threads(num_threads)
         tokenizer = self._tokenizer_for(allow_special)
         special = bool(add_special_tokens)
-        with _hugging_face_errors():
+        with hugging_face_errors():
             encodings = tokenizer.encode_batch_fast(held, add_special_tokens=special)
         rows = [
             self._ids(encoding, allow_special, f"texts[{index}]: ")
@@ -194,61 +181,29 @@ class HuggingFaceBackend:
         num_threads: SupportsIndex | None,
     ) -> Ids:
         """uint32[n]; TokcyError also where joined texts cannot be told apart exactly."""
-        _check_num_threads(num_threads)
+        check_num_threads(num_threads)
         parts = parts_of(segments, joined, chunked)
-        with _hugging_face_errors():
-            encodings = [encoding for part in parts for encoding in self._encode_part(part)]
-            whole = self._tokenizer.post_process(
-                Encoding.merge(encodings, growing_offsets=True), None, bool(add_special_tokens)
-            )
-        return np.array(whole.ids, dtype=np.uint32)
+        with hugging_face_errors():
+            return self._segments.encode(parts, bool(add_special_tokens))
 
-    def _encode_part(self, stretches: list[tuple[str, bool]]) -> list[Encoding]:
-        """The encodings of one text, of which some stretches are trusted."""
-        text = "".join(stretch for stretch, _ in stretches)
-        occurrences = Occurrences(self._tokenizer, self.added_tokens, stretches)
-        if occurrences.all_trusted:
-            return [self._unfitted(True).encode(text, add_special_tokens=False)]
-        if not occurrences.some_trusted:
-            return [self._encode_untrusted(text)]
-        if not is_exact_in_parts(json.loads(self._data), self.added_tokens):
-            raise TokcyError(
-                "text that is not trusted holds an added token, or a part of one that trusted text "
-                "completes; on the Hugging Face backend this model can then not be encoded exactly"
-            )
-        return [
-            self._unfitted(True).encode(section, add_special_tokens=False)
-            if is_token
-            else self._encode_untrusted(section)
-            for section, is_token in occurrences.sections()
-        ]
-
-    def _encode_untrusted(self, text: str) -> Encoding:
-        encoding = self._unfitted(False).encode(text, add_special_tokens=False)
-        self._ids(encoding, False)
-        return encoding
-
-    def _unfitted(self, allow_special: bool) -> Tokenizer:
-        """The Tokenizer, or its twin, without truncation and padding, which are for the whole."""
-        tokenizer = self._tokenizer_for(allow_special)
-        if tokenizer.truncation is None and tokenizer.padding is None:
-            return tokenizer
-        if allow_special not in self._without_lengths:
-            copy = _Tokenizer.from_str(tokenizer.to_str())
-            copy.encode_special_tokens = tokenizer.encode_special_tokens
-            copy.no_truncation()
-            copy.no_padding()
-            self._without_lengths[allow_special] = copy
-        return self._without_lengths[allow_special]
+    @cached_property
+    def _segments(self) -> SegmentEncoder:
+        return SegmentEncoder(
+            self._tokenizer,
+            self._tokenizer_for(False),
+            self.added_tokens,
+            json.loads(self._data).get("pre_tokenizer"),
+            lambda encoding: self._ids(encoding, allow_special=False),
+        )
 
     def encode_with_offsets(
         self, text: str, add_special_tokens: bool, allow_special: bool
     ) -> tuple[Ids, Offsets]:
         """(ids uint32[n], offsets int64[n, 2] in characters); errors as in `encode`."""
-        _check_text(text)
+        check_text(text)
         tokenizer = self._tokenizer_for(allow_special)
         special = bool(add_special_tokens)
-        with _hugging_face_errors():
+        with hugging_face_errors():
             (encoding,) = tokenizer.encode_batch([text], add_special_tokens=special)
         ids = self._ids(encoding, allow_special)
         return ids, np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
@@ -288,7 +243,7 @@ class HuggingFaceBackend:
             content = json.loads(self._data)
             pipeline = {name: content.get(name) for name in _PIPELINE}
             no_model = {"type": "BPE", "vocab": {}, "merges": []}
-            with _hugging_face_errors():
+            with hugging_face_errors():
                 plain = _Tokenizer.from_str(json.dumps({**pipeline, "model": no_model}))
                 plain.model = self._tokenizer.model
             self._control_ids = self._control_ids_of_model(plain, content["model"])
@@ -308,7 +263,7 @@ class HuggingFaceBackend:
     def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
         """The text of ids; TokcyError if the file's decoder fails on them."""
         skip = bool(skip_special_tokens)
-        with _hugging_face_errors():  # unlike `decode`, `decode_batch` releases the GIL
+        with hugging_face_errors():  # unlike `decode`, `decode_batch` releases the GIL
             (text,) = self._tokenizer.decode_batch([ids.tolist()], skip_special_tokens=skip)
         return text
 
@@ -327,26 +282,7 @@ class HuggingFaceBackend:
 
     @cached_property
     def _decoder(self) -> tuple[Decoder, DecoderPlan] | None:
-        """The compiled decoder and its plan, if there can be one."""
-        content = json.loads(self._data)
-        steps = read_decoder(Node(content.get("decoder"), self._source, "decoder"))
-        vocabulary = Vocabulary(self._tokenizer.get_vocab(with_added_tokens=False), [])
-        sound = vocabulary.ids_are_dense and vocabulary.ids_are_distinct
-        if not sound or any(isinstance(step, Other) for step in steps or ()):
-            return None
-        try:
-            plan = plan_decoder(steps)
-        except UnplannableDecoderError:
-            return None
-        added = self._tokenizer.get_added_tokens_decoder()
-        shown = {token_id: self._tokenizer.id_to_token(token_id) or "" for token_id in added}
-        # What was special once stays so, and the text counts, not the id (rules A2, D2).
-        contents = {token.content for token in added.values() if token.special}
-        contents |= {
-            token["content"] for token in content.get("added_tokens") or () if token["special"]
-        }
-        special = [token_id for token_id, text in shown.items() if text in contents]
-        return Decoder(vocabulary, shown, special, plan), plan
+        return compiled_decoder(self._tokenizer, json.loads(self._data), self._source)
 
     # -------------------------------------------------------------- vocabulary
 
@@ -406,36 +342,3 @@ def _to_add(token: AddedToken) -> Any:
         normalized=token.normalized,
         special=token.special,
     )
-
-
-def _check_text(text: object, where: str = "") -> None:
-    if not isinstance(text, str):
-        raise EncodeTypeError(f"{where}text must be str, not {type(text).__name__}")
-    try:
-        if not text.isascii():
-            text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise EncodeTypeError(
-            f"{where}text holds the lone surrogate {text[error.start]!r} at index {error.start}, "
-            "which UTF-8 cannot express"
-        ) from None
-
-
-def _check_num_threads(num_threads: SupportsIndex | None) -> None:
-    if num_threads is not None:
-        resolve_num_threads(num_threads)
-
-
-@contextmanager
-def _hugging_face_errors() -> Iterator[None]:
-    """Turn what tokenizers raises into TokcyError; a Rust panic is no ``Exception`` in Python."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise TokcyError(str(error)) from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise TokcyError(str(error)) from error
