@@ -9,6 +9,7 @@ cdef struct Span:
     size_t begin
     size_t end
     int64_t token
+    size_t back             # a raw token's spaces behind, in which tokens are searched again
 
 
 cdef struct SpanList:
@@ -83,6 +84,8 @@ cdef class AddedMatcher:
     cdef Sieve sieve            # the places that may begin a token
     cdef int find_spans(self, const uint8_t* text, const Part* part,
                         SpanList* spans) noexcept nogil
+    cdef int find_spans_from(self, const uint8_t* text, const Part* part, size_t at,
+                             size_t done, SpanList* spans) noexcept nogil
     cdef int search(self, const uint8_t* text, const Part* part, const Stretch* stretch,
                     SpanList* spans, Search* search) noexcept nogil
     cdef int32_t longest_match(self, const uint8_t* text, size_t at, size_t end,

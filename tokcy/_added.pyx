@@ -56,6 +56,7 @@ cdef int spans_push(SpanList* spans, size_t begin, size_t end, int64_t token) no
     spans.data[spans.size].begin = begin
     spans.data[spans.size].end = end
     spans.data[spans.size].token = token
+    spans.data[spans.size].back = 0
     spans.size += 1
     return 0
 
@@ -138,14 +139,22 @@ cdef class AddedMatcher:
         Spans of text are in order and do not overlap. Those of tokens may, as the space behind
         an rstrip token is searched again (rule A7).
         """
+        return self.find_spans_from(text, part, part.begin, part.begin, spans)
+
+    cdef int find_spans_from(self, const uint8_t* text, const Part* part, size_t at,
+                             size_t done, SpanList* spans) noexcept nogil:
+        """As `find_spans`, of what follows a token that ends at `at`, and its spaces at `done`."""
         cdef Search search
+        cdef Stretch stretch
         cdef size_t i
         cdef int status = 0
         memset(&search, 0, sizeof(Search))
-        search.done = search.space_end = part.begin
+        search.done = search.space_end = done
         for i in range(part.n_trusted):
-            if status == 0:
-                status = self.search(text, part, part.trusted + i, spans, &search)
+            stretch = part.trusted[i]
+            stretch.begin = max(stretch.begin, at)
+            if status == 0 and stretch.begin < stretch.end:
+                status = self.search(text, part, &stretch, spans, &search)
         free(search.told.tokens)
         if status == 0 and search.done < part.end:
             status = spans_push(spans, search.done, part.end, -1)
@@ -190,8 +199,10 @@ cdef class AddedMatcher:
                 return -1
             # A token within the space of the one before can be left with nothing: it is dropped.
             # (Where Hugging Face panics, as that space ends behind the token, so is it here.)
-            if first < last and spans_push(spans, first, last, token.id) < 0:
-                return -1
+            if first < last:
+                if spans_push(spans, first, last, token.id) < 0:
+                    return -1
+                spans.data[spans.size - 1].back = last - at
             search.done = last
         return 0
 

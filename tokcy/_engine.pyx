@@ -21,9 +21,11 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from tokcy._added cimport Part, Stretch, part_of_stretch
 from tokcy._bpe cimport Bpe, Tally, Unknown
 from tokcy._cache cimport Cache
 from tokcy._job cimport (
+    BREAK,
     Ids,
     Job,
     Unit,
@@ -40,6 +42,7 @@ from tokcy._job cimport (
 from tokcy._lists cimport fill_list
 from tokcy._locate cimport locate, to_characters
 from tokcy._platform cimport tk_cas64, tk_store_release64
+from tokcy._prefix cimport PrefixStore, PrefixView, copy_ids
 from tokcy._prepare cimport (
     Prepared,
     Preparer,
@@ -49,9 +52,10 @@ from tokcy._prepare cimport (
     release,
 )
 from tokcy._pretok cimport PreTokenizer
+from tokcy._resume cimport Resume, resume_close, resume_open, resume_sections, resume_shift
 from tokcy._segments cimport Segments, segments_close, segments_open
 from tokcy._source cimport Source, source_close, source_open
-from tokcy._status cimport OUT_OF_MEMORY, check_signals, raise_status
+from tokcy._status cimport INTERRUPTED, OUT_OF_MEMORY, check_signals, raise_status
 
 import numpy as np
 
@@ -129,7 +133,7 @@ cdef class Engine:
 
     # ---------------------------------------------------------------- one text
 
-    def encode(self, text, bint special, bint added, num_threads=None):
+    def encode(self, text, bint special, bint added, num_threads=None, PrefixView known=None):
         """The ids of one text.
 
         Args:
@@ -137,6 +141,7 @@ cdef class Engine:
             special: put the post-processor's ids around it.
             added: recognise added tokens in it.
             num_threads: at most so many threads; None for the process's setting.
+            known: where texts are looked up and stored, with the key of this engine.
 
         Returns:
             uint32[n].
@@ -144,22 +149,34 @@ cdef class Engine:
         Raises:
             EncodeTypeError: not a str, or not expressible in UTF-8.
         """
-        return self._encode(text, special, added, num_threads, ARRAY)
+        return self._encode(text, special, added, num_threads, known, ARRAY)
 
-    def encode_to_list(self, text, bint special, bint added, num_threads=None):
+    def encode_to_list(self, text, bint special, bint added, num_threads=None,
+                       PrefixView known=None):
         """What `encode` gives as a list of Python integers, made without an array."""
-        return self._encode(text, special, added, num_threads, LIST)
+        return self._encode(text, special, added, num_threads, known, LIST)
 
-    def count(self, text, bint special, bint added, num_threads=None):
+    def count(self, text, bint special, bint added, num_threads=None, PrefixView known=None):
         """How many ids `encode` would give."""
-        return self._encode(text, special, added, num_threads, COUNT)
+        return self._encode(text, special, added, num_threads, known, COUNT)
 
-    cdef object _encode(self, text, bint special, bint added, num_threads, Form form):
+    cdef object _encode(self, text, bint special, bint added, num_threads, PrefixView known,
+                        Form form):
         cdef Source source
         cdef Job job
         cdef Tally tally
         cdef Cache* cache
+        cdef Stretch whole
+        cdef Part part
         source_open(text, &source)
+        if known is not None:
+            part_of_stretch(&part, &whole, 0, source.size)
+            part.n_trusted = added
+            try:
+                return self._encode_known(source.bytes, source.size, &part, source.size > 0,
+                                          special, num_threads, known, form)
+            finally:
+                source_close(&source)
         cache = self.model.acquire_cache()
         job_init(&job)
         if form == ARRAY and special:
@@ -205,7 +222,7 @@ cdef class Engine:
 
     cdef void _surround(self, const Job* job, uint32_t* out) noexcept nogil:
         """Write the post-processor's ids before and behind those of the text."""
-        memcpy(out, self.prefix.data, 4 * job.before)
+        memcpy(out, self.prefix.data, 4 * (job.before - job.n_known))
         memcpy(out + job.before + job.n_ids, self.suffix.data, 4 * job.after)
 
     cdef list _list(self, const Job* job, bint special):
@@ -216,6 +233,82 @@ cdef class Engine:
         fill_list(ids, 0, self.prefix.data, before)
         fill_list(ids, before, job.ids, job.n_ids)
         fill_list(ids, before + job.n_ids, self.suffix.data, after)
+        return ids
+
+    # ----------------------------------------------------- texts with known beginnings
+
+    cdef object _encode_known(self, const uint8_t* raw, size_t size, const Part* parts,
+                              size_t n_parts, bint special, num_threads, PrefixView known,
+                              Form form):
+        """As `_encode`, of a text of parts whose beginning may be stored."""
+        cdef Job job
+        cdef Resume resume
+        cdef Tally tally
+        cdef Cache* cache
+        cdef int threads = self._threads_for(size, num_threads), status = INTERRUPTED
+        cdef cnp.ndarray ids = None
+        cdef const uint8_t* key = known.key
+        cdef PrefixStore store = known.store
+        cache = self.model.acquire_cache()
+        job_init(&job)
+        memset(&tally, 0, sizeof(Tally))
+        try:
+            if size < SHORT_TEXT_BYTES:
+                status = self._go_on(cache, store, key, raw, parts, n_parts, special, threads,
+                                     &job, &resume, &tally)
+            else:
+                with nogil:
+                    status = self._go_on(cache, store, key, raw, parts, n_parts, special, threads,
+                                         &job, &resume, &tally)
+            raise_status(status)
+            if form != COUNT:
+                ids = self._known_array(&job, &resume)
+        finally:
+            with nogil:
+                _end_known(store, &resume, &job, status)
+            self.model.release_cache(cache, &tally)
+        known.count(resume.base.n_ids, job.n_ids)
+        if form == COUNT:
+            return job.before + job.n_ids + job.after
+        return ids.tolist() if form == LIST else ids
+
+    cdef int _go_on(self, Cache* cache, PrefixStore store, const uint8_t* key, const uint8_t* raw,
+                    const Part* parts, size_t n_parts, bint special, int threads, Job* job,
+                    Resume* resume, Tally* tally) noexcept nogil:
+        """Look the text up and encode what follows; a status."""
+        cdef size_t size = parts[n_parts - 1].end if n_parts else 0
+        cdef int status = resume_open(store, self.preparer, key, raw, parts, n_parts, resume)
+        if status == 0:
+            status = resume_sections(resume, self.preparer, &job.prepared)
+        if status == 0:
+            status = self.preparer.settle_sections(raw, size, parts + resume.part,
+                                                   n_parts - resume.part, False, &job.prepared)
+        if status:
+            return status
+        resume_shift(resume, &job.prepared)
+        job.n_breaks = resume.n_cuts
+        job.n_known = resume.base.n_ids
+        job.before = (self.prefix.size if special else 0) + job.n_known
+        job.after = self.suffix.size if special else 0
+        threads = <int>max(<size_t>1, min(<size_t>threads,
+                                          job.prepared.size // self.bytes_per_thread))
+        return self._encode_job(cache, job, threads, True, tally)
+
+    cdef cnp.ndarray _known_array(self, Job* job, const Resume* resume):
+        """The ids of a text, those that were stored and the others."""
+        cdef uint32_t* new_ids
+        cdef cnp.ndarray ids
+        cdef uint32_t* out
+        ids = self._array(job, True)
+        out = <uint32_t*>cnp.PyArray_DATA(ids)
+        new_ids = out + job.before
+        job.ids = new_ids           # which the array may have taken over
+        out = new_ids - job.n_known
+        if job.n_known < SHORT_TEXT_BYTES:
+            copy_ids(&resume.found, &resume.base, out)
+        else:
+            with nogil:
+                copy_ids(&resume.found, &resume.base, out)
         return ids
 
     cdef int _threads_for(self, size_t size, num_threads) except -1:
@@ -305,7 +398,7 @@ cdef class Engine:
             span = job.prepared.spans + s
             if span.token >= 0:
                 out[n] = <uint32_t>span.token
-                n += 1
+                n += span.token != BREAK
                 continue
             begin = unit.begin if s == unit.first_span else span.begin
             end = unit.end if s + 1 == unit.end_span else span.end
@@ -318,7 +411,7 @@ cdef class Engine:
     # ---------------------------------------------------------------- segments
 
     def encode_segments(self, segments, bint special, bint joined, bint chunked,
-                        num_threads=None, *, bint plain_only=False):
+                        num_threads=None, *, bint plain_only=False, PrefixView known=None):
         """The ids of typed segments.
 
         Args:
@@ -329,6 +422,7 @@ cdef class Engine:
             chunked: long texts of these are cut up as Kimi's own code does it.
             num_threads: as in `encode`.
             plain_only: leave out the ids of added tokens.
+            known: as in `encode`; not with `plain_only`.
 
         Returns:
             uint32[n].
@@ -342,6 +436,15 @@ cdef class Engine:
         cdef Cache* cache
         cdef int threads
         segments_open(segments, joined, chunked, &opened)
+        if known is not None:
+            try:
+                # Joined segments are one part, even of nothing.
+                return self._encode_known(opened.bytes, opened.size, opened.parts,
+                                          opened.n_parts if opened.size else 0, special,
+                                          num_threads, known, ARRAY)
+            finally:
+                with nogil:
+                    segments_close(&opened)
         cache = self.model.acquire_cache()
         job_init(&job)
         if special:
@@ -602,6 +705,12 @@ cdef int _fill(Ids* ids, values) except -1:
         ids.data[ids.size] = <uint32_t>value
         ids.size += 1
     return 0
+
+
+cdef void _end_known(PrefixStore store, Resume* resume, Job* job, int status) noexcept nogil:
+    """Store the cuts of an encoded text, and free all; without memory for it, it is not stored."""
+    resume_close(store, resume, job, status == 0)
+    job_free(job)
 
 
 cdef void _dispose(Job* job, Source* source) noexcept:

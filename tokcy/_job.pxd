@@ -1,6 +1,6 @@
 """One text on its way through the rooms: its spans, bitmaps, units and ids."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from tokcy._bpe cimport Tally, Text
 from tokcy._prepare cimport Prepared
@@ -27,11 +27,14 @@ cdef struct Unit:           # consecutive spans, or parts of one, that are encod
 cdef enum:
     FEW_WORDS = 512
 
+cdef int64_t BREAK          # in place of a token: a span that ends a unit, and has no id
+
 
 cdef struct Job:
     Prepared prepared       # the one text, or all texts that were joined
     size_t* text_ends       # of each joined text, how many spans it and those before it have
     size_t n_texts          # that were joined
+    size_t n_breaks         # spans that are to end a unit, and have no ids: see BREAK
     size_t capacity         # of the joined text
     Text text
     uint64_t* starts        # one block, `few` or allocated: starts, skips, units, and mostly ids
@@ -41,6 +44,7 @@ cdef struct Job:
     uint32_t* ids           # of all units behind each other
     uint32_t* room          # memory of the ids of a long text, which may be taken; else NULL
     size_t before           # ids to leave room for in front of these
+    size_t n_known          # the last of them: those of the text before, known already
     size_t after            # and behind them
     size_t n_ids            # in place so far
     size_t n_placed         # units whose ids are in place

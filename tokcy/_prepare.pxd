@@ -58,6 +58,8 @@ cdef class Preparer:
                            size_t n_parts, bint want_offsets, Prepared* out) noexcept nogil
     cdef int find_sections(self, const uint8_t* raw, const Part* parts, size_t n_parts,
                            Prepared* out) noexcept nogil
+    cdef int find_sections_from(self, const uint8_t* raw, const Part* parts, size_t n_parts,
+                                size_t at, size_t done, Prepared* out) noexcept nogil
     cdef int settle_sections(self, const uint8_t* raw, size_t size, const Part* parts,
                              size_t n_parts, bint want_offsets, Prepared* out) noexcept nogil
     cdef bint is_normal(self, const uint8_t* raw, const SpanList* sections) noexcept nogil

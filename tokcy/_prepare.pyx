@@ -148,16 +148,26 @@ cdef class Preparer:
     cdef int find_sections(self, const uint8_t* raw, const Part* parts, size_t n_parts,
                            Prepared* out) noexcept nogil:
         """Find the sections of a raw text and the added tokens between them."""
+        return self.find_sections_from(raw, parts, n_parts, 0, 0, out)
+
+    cdef int find_sections_from(self, const uint8_t* raw, const Part* parts, size_t n_parts,
+                                size_t at, size_t done, Prepared* out) noexcept nogil:
+        """As `find_sections`, but of the first part what follows a token.
+
+        It ends at `at`, and its spaces at `done`.
+        """
         cdef size_t i
         cdef int status = 0
         forget_text(out)
         for i in range(n_parts):
+            at = max(at, parts[i].begin)
+            done = max(done, at)
             if status < 0:
                 break
             if self.raw_tokens is not None and parts[i].n_trusted:
-                status = self.raw_tokens.find_spans(raw, parts + i, &out.sections)
-            elif parts[i].begin < parts[i].end:
-                status = spans_push(&out.sections, parts[i].begin, parts[i].end, -1)
+                status = self.raw_tokens.find_spans_from(raw, parts + i, at, done, &out.sections)
+            elif done < parts[i].end:
+                status = spans_push(&out.sections, done, parts[i].end, -1)
         return status
 
     cdef int settle_sections(self, const uint8_t* raw, size_t size, const Part* parts,

@@ -1,0 +1,262 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Encoding that goes on where a stored text ends: what stands between the engine and the store.
+
+The text becomes a stream (see _prefix). The store tells how many of its bytes are known, and which
+cuts are among them. The engine's own search for added tokens goes on from the last of these that
+certainly holds; each cut behind it that the search arrives at again in the same state holds, too.
+The sections from the last of them on are what is left to encode. Some of the places behind their
+tokens, and behind their parts, become new cuts: a span that ends a unit is put there (`BREAK`), so
+that the units tell how many ids stand before it.
+
+What a cut is good for decides which are kept: the last few, as there the text will go on, and
+elsewhere one for some kilobytes, as there other texts may branch off, and so many bytes are encoded
+faster than one could tell.
+"""
+
+from libc.stdint cimport uint8_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from tokcy._added cimport Part, Span, SpanList, spans_push
+from tokcy._job cimport BREAK, Job
+from tokcy._prefix cimport (
+    KEY_BYTES,
+    Cut,
+    PrefixStore,
+    Run,
+    cut_at,
+)
+from tokcy._prepare cimport Prepared, Preparer
+from tokcy._status cimport OUT_OF_MEMORY
+
+cdef enum:
+    CHARACTER = 8           # bytes of a character and of what may stand between it and a cut
+    APART = 4096            # bytes from a cut to the next
+    LAST_CUTS = 4           # that are kept however near to each other
+
+cdef enum Mark:             # before a run; none is a byte of UTF-8
+    KEY = 0xFF
+    TRUSTED = 0xFE          # a part begins
+    PLAIN = 0xFD
+    TRUSTED_ON = 0xFC       # it goes on
+    PLAIN_ON = 0xFB
+
+# In place of Cut.back: a part ends here.
+cdef size_t PART_END = <size_t>-1
+
+
+cdef int resume_open(PrefixStore store, Preparer preparer, const uint8_t* key,
+                     const uint8_t* raw, const Part* parts, size_t n_parts,
+                     Resume* resume) noexcept nogil:
+    """Look a text up; a status. Whatever that is, `resume_close` is to follow.
+
+    Args:
+        parts: of the text, each with a byte at least; all is to stay alive.
+    """
+    cdef size_t i, n = 1
+    cdef int status
+    memset(resume, 0, sizeof(Resume))
+    resume.raw = raw
+    resume.parts = parts
+    resume.n_parts = n_parts
+    resume.reach = CHARACTER
+    if preparer.raw_tokens is not None:
+        resume.reach += preparer.raw_tokens.longest
+    for i in range(n_parts):
+        n += 2 * parts[i].n_trusted + 1
+    resume.stream.runs = <Run*>malloc(n * sizeof(Run))
+    resume.places = <Place*>malloc(n * sizeof(Place))
+    if resume.stream.runs == NULL or resume.places == NULL:
+        return OUT_OF_MEMORY
+    resume.stream.runs[0].bytes = key
+    resume.stream.runs[0].size = KEY_BYTES
+    resume.stream.runs[0].begin = 1
+    resume.stream.runs[0].mark = KEY
+    resume.stream.n_runs = 1
+    resume.stream.size = 1 + KEY_BYTES
+    for i in range(n_parts):
+        add_part(resume, i)
+    status = store.find(&resume.stream, &resume.found)
+    if status == 0 and resume.found.common > resume.reach and cut_at(
+            &resume.found, resume.found.common - resume.reach, &resume.base):
+        go_on_from(resume)
+    return status
+
+
+cdef void add_part(Resume* resume, size_t part) noexcept nogil:
+    """Append the runs of a part to the stream."""
+    cdef const Part* now = resume.parts + part
+    cdef size_t i, at = now.begin
+    for i in range(now.n_trusted):
+        if at < now.trusted[i].begin:
+            add_run(resume, part, at, now.trusted[i].begin, False)
+        add_run(resume, part, now.trusted[i].begin, now.trusted[i].end, True)
+        at = now.trusted[i].end
+    if at < now.end:
+        add_run(resume, part, at, now.end, False)
+
+
+cdef void add_run(Resume* resume, size_t part, size_t begin, size_t end,
+                  bint trusted) noexcept nogil:
+    cdef Run* run = resume.stream.runs + resume.stream.n_runs
+    cdef Place* place = resume.places + resume.stream.n_runs
+    place.begin = begin
+    place.part = part
+    place.last = end == resume.parts[part].end
+    run.bytes = resume.raw + begin
+    run.size = end - begin
+    run.begin = resume.stream.size + 1
+    if begin == resume.parts[part].begin:
+        run.mark = TRUSTED if trusted else PLAIN
+    else:
+        run.mark = TRUSTED_ON if trusted else PLAIN_ON
+    resume.stream.size = run.begin + run.size
+    resume.stream.n_runs += 1
+
+
+cdef size_t run_of(const Resume* resume, size_t at) noexcept nogil:
+    """The run that has the byte before a place of the stream."""
+    cdef size_t low = 0, high = resume.stream.n_runs, middle
+    while high - low > 1:
+        middle = (low + high) // 2
+        if resume.stream.runs[middle].begin < at:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+cdef void go_on_from(Resume* resume) noexcept nogil:
+    """Set where in the text `base` is."""
+    cdef size_t run = run_of(resume, resume.base.at)
+    resume.part = resume.places[run].part
+    resume.done = resume.at = (resume.places[run].begin
+                               + resume.base.at - resume.stream.runs[run].begin)
+    if resume.base.back == PART_END:
+        resume.part += 1
+    else:
+        resume.at -= resume.base.back
+
+
+cdef int resume_sections(Resume* resume, Preparer preparer, Prepared* out) noexcept nogil:
+    """Find the sections that are left to encode, with breaks at the new cuts; a status."""
+    cdef size_t limit = resume.found.common, first = 0, least = resume.base.at
+    cdef Cut cut
+    cdef int status = preparer.find_sections_from(
+        resume.raw, resume.parts + resume.part, resume.n_parts - resume.part,
+        resume.at, resume.done, out)
+    while status == 0 and limit > least and cut_at(&resume.found, limit, &cut):
+        if cut.at <= least:
+            break
+        if holds(resume, &out.sections, &cut, &first):
+            resume.base = cut
+            go_on_from(resume)
+            break
+        limit = cut.at - 1
+    return choose_cuts(resume, &out.sections, first) if status == 0 else status
+
+
+cdef bint holds(const Resume* resume, const SpanList* sections, const Cut* cut,
+                size_t* first) noexcept nogil:
+    """Whether the search has come to a cut, too; then also the first section behind it."""
+    cdef size_t run = run_of(resume, cut.at), i
+    cdef size_t end = resume.places[run].begin + cut.at - resume.stream.runs[run].begin
+    cdef const Span* section
+    cdef bint found = False
+    if cut.back == PART_END and (not resume.places[run].last
+                                 or end < resume.parts[resume.places[run].part].end):
+        return False
+    for i in range(sections.size):
+        section = sections.data + i
+        if section.begin >= end:
+            break
+        if cut.back == PART_END or (section.token >= 0 and section.end == end
+                                    and section.back == cut.back):
+            first[0] = i + 1
+            found = True
+    return found
+
+
+cdef int choose_cuts(Resume* resume, SpanList* sections, size_t first) noexcept nogil:
+    """Leave out the sections before `first`, and put breaks among the others; a status."""
+    cdef size_t n = 0, i, end, last = resume.base.at, run = 1, part = resume.part
+    cdef size_t n_sections = sections.size
+    cdef SpanList chosen
+    cdef Span* section
+    cdef Cut* cut
+    memset(&chosen, 0, sizeof(SpanList))
+    resume.cuts = <Cut*>calloc(n_sections - first + 1, sizeof(Cut))
+    if resume.cuts == NULL:
+        return OUT_OF_MEMORY
+    for i in range(first, n_sections):
+        n += may_cut(resume, sections, i, &part) != 0
+    part = resume.part
+    for i in range(first, n_sections):
+        section = sections.data + i
+        if spans_push(&chosen, section.begin, section.end, section.token) < 0:
+            free(chosen.data)
+            return OUT_OF_MEMORY
+        end = may_cut(resume, sections, i, &part)
+        if end == 0:
+            continue
+        n -= 1
+        while resume.places[run].begin + resume.stream.runs[run].size < end:
+            run += 1
+        cut = resume.cuts + resume.n_cuts
+        cut.at = resume.stream.runs[run].begin + end - resume.places[run].begin
+        if n >= LAST_CUTS and cut.at - last < APART:
+            continue
+        cut.back = PART_END if end == resume.parts[part].end else section.back
+        resume.n_cuts += 1
+        last = cut.at
+        if spans_push(&chosen, end, end, BREAK) < 0:
+            free(chosen.data)
+            return OUT_OF_MEMORY
+    free(sections.data)
+    sections[0] = chosen
+    return 0
+
+
+cdef size_t may_cut(const Resume* resume, const SpanList* sections, size_t i,
+                    size_t* part) noexcept nogil:
+    """Where behind a section a cut may be, or 0; `part` goes on to that of the section."""
+    cdef const Span* section = sections.data + i
+    cdef const Span* following = section + 1
+    while resume.parts[part[0]].end <= section.begin:
+        part[0] += 1
+    if i + 1 == sections.size or following.begin >= resume.parts[part[0]].end:
+        return resume.parts[part[0]].end
+    # Where the next token is found in the spaces of this one, its text is not all behind.
+    return section.end if section.token >= 0 and following.begin >= section.end else 0
+
+
+cdef void resume_shift(const Resume* resume, Prepared* prepared) noexcept nogil:
+    """Leave what stands before out of the prepared text, unless that is one of its own."""
+    cdef Span* spans = <Span*>prepared.spans
+    cdef size_t i
+    if prepared.owned != NULL or resume.at == 0:
+        return
+    prepared.text += resume.at
+    prepared.size -= resume.at
+    for i in range(prepared.n_spans):
+        spans[i].begin -= resume.at
+        spans[i].end -= resume.at
+
+
+cdef int resume_close(PrefixStore store, Resume* resume, const Job* job, bint keep) noexcept nogil:
+    """Store the new cuts of an encoded text if it is to be kept, and free everything; a status."""
+    cdef size_t u, n = 0, n_ids = resume.base.n_ids
+    cdef int status
+    if not keep:
+        resume.n_cuts = 0
+    for u in range(job.n_units if resume.n_cuts else 0):
+        n_ids += job.units[u].n_ids
+        if job.prepared.spans[job.units[u].end_span - 1].token == BREAK:
+            resume.cuts[n].n_ids = n_ids
+            n += 1
+    status = store.finish(&resume.stream, &resume.found, &resume.base, resume.cuts,
+                          resume.n_cuts, job.ids, resume.reach)
+    free(resume.stream.runs)
+    free(resume.places)
+    free(resume.cuts)
+    return status
