@@ -26,6 +26,7 @@ from tokcy.errors import (
     TokcyError,
     TokenIdError,
 )
+from tokcy.prefix_cache import PrefixCache
 from tokcy.spec import AddedToken, TokenizerConfig
 from tokcy.stream import DecodeStream
 from tokcy.threads import get_num_threads, set_num_threads
@@ -43,6 +44,7 @@ __all__ = [
     "ModelNotFoundError",
     "OutputError",
     "PatternError",
+    "PrefixCache",
     "SettingError",
     "TokcyError",
     "TokenBatch",

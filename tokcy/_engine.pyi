@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from tokcy._bpe import Bpe
+from tokcy._prefix import PrefixView
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
 
@@ -24,13 +25,28 @@ class Engine:
         bytes_per_thread: int = ...,
     ) -> Self: ...
     def encode(
-        self, text: str, special: bool, added: bool, num_threads: SupportsIndex | None = None
+        self,
+        text: str,
+        special: bool,
+        added: bool,
+        num_threads: SupportsIndex | None = None,
+        known: PrefixView | None = None,
     ) -> NDArray[np.uint32]: ...
     def encode_to_list(
-        self, text: str, special: bool, added: bool, num_threads: SupportsIndex | None = None
+        self,
+        text: str,
+        special: bool,
+        added: bool,
+        num_threads: SupportsIndex | None = None,
+        known: PrefixView | None = None,
     ) -> list[int]: ...
     def count(
-        self, text: str, special: bool, added: bool, num_threads: SupportsIndex | None = None
+        self,
+        text: str,
+        special: bool,
+        added: bool,
+        num_threads: SupportsIndex | None = None,
+        known: PrefixView | None = None,
     ) -> int: ...
     def encode_segments(
         self,
@@ -41,6 +57,7 @@ class Engine:
         num_threads: SupportsIndex | None = None,
         *,
         plain_only: bool = False,
+        known: PrefixView | None = None,
     ) -> NDArray[np.uint32]: ...
     def encode_batch(
         self,

@@ -52,7 +52,14 @@ from tokcy._prepare cimport (
     release,
 )
 from tokcy._pretok cimport PreTokenizer
-from tokcy._resume cimport Resume, resume_close, resume_open, resume_sections, resume_shift
+from tokcy._resume cimport (
+    Resume,
+    resume_close,
+    resume_count,
+    resume_open,
+    resume_sections,
+    resume_shift,
+)
 from tokcy._segments cimport Segments, segments_close, segments_open
 from tokcy._source cimport Source, source_close, source_open
 from tokcy._status cimport INTERRUPTED, OUT_OF_MEMORY, check_signals, raise_status
@@ -708,8 +715,10 @@ cdef int _fill(Ids* ids, values) except -1:
 
 
 cdef void _end_known(PrefixStore store, Resume* resume, Job* job, int status) noexcept nogil:
-    """Store the cuts of an encoded text, and free all; without memory for it, it is not stored."""
-    resume_close(store, resume, job, status == 0)
+    """Store the cuts of an encoded text, and free all."""
+    if status == 0:
+        resume_count(resume, job)
+    resume_close(store, resume, job.ids if status == 0 else NULL)
     job_free(job)
 
 

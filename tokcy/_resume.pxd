@@ -35,4 +35,5 @@ cdef int resume_open(PrefixStore store, Preparer preparer, const uint8_t* key,
                      Resume* resume) noexcept nogil
 cdef int resume_sections(Resume* resume, Preparer preparer, Prepared* out) noexcept nogil
 cdef void resume_shift(const Resume* resume, Prepared* prepared) noexcept nogil
-cdef int resume_close(PrefixStore store, Resume* resume, const Job* job, bint keep) noexcept nogil
+cdef void resume_count(Resume* resume, const Job* job) noexcept nogil
+cdef void resume_close(PrefixStore store, Resume* resume, const uint32_t* ids) noexcept nogil

@@ -13,21 +13,26 @@ elsewhere one for some kilobytes, as there other texts may branch off, and so ma
 faster than one could tell.
 """
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from tokcy._added cimport Part, Span, SpanList, spans_push
+from tokcy._added cimport Part, Span, SpanList, Stretch, part_of_stretch, spans_push
 from tokcy._job cimport BREAK, Job
 from tokcy._prefix cimport (
     KEY_BYTES,
     Cut,
     PrefixStore,
+    PrefixView,
     Run,
+    copy_ids,
     cut_at,
 )
-from tokcy._prepare cimport Prepared, Preparer
-from tokcy._status cimport OUT_OF_MEMORY
+from tokcy._prepare cimport Prepared, Preparer, prepared_init, release
+from tokcy._source cimport Source, source_close, source_open
+from tokcy._status cimport OUT_OF_MEMORY, raise_status
+
+import numpy as np
 
 cdef enum:
     CHARACTER = 8           # bytes of a character and of what may stand between it and a cut
@@ -243,20 +248,99 @@ cdef void resume_shift(const Resume* resume, Prepared* prepared) noexcept nogil:
         spans[i].end -= resume.at
 
 
-cdef int resume_close(PrefixStore store, Resume* resume, const Job* job, bint keep) noexcept nogil:
-    """Store the new cuts of an encoded text if it is to be kept, and free everything; a status."""
+cdef void resume_count(Resume* resume, const Job* job) noexcept nogil:
+    """Write how many ids stand before each new cut."""
     cdef size_t u, n = 0, n_ids = resume.base.n_ids
-    cdef int status
-    if not keep:
-        resume.n_cuts = 0
     for u in range(job.n_units if resume.n_cuts else 0):
         n_ids += job.units[u].n_ids
         if job.prepared.spans[job.units[u].end_span - 1].token == BREAK:
             resume.cuts[n].n_ids = n_ids
             n += 1
-    status = store.finish(&resume.stream, &resume.found, &resume.base, resume.cuts,
-                          resume.n_cuts, job.ids, resume.reach)
+
+
+cdef void resume_close(PrefixStore store, Resume* resume, const uint32_t* ids) noexcept nogil:
+    """Store the new cuts with the ids behind `base`, or nothing where that is NULL; free all.
+
+    Without memory for it, it is not stored.
+    """
+    store.finish(&resume.stream, &resume.found, &resume.base, resume.cuts,
+                 resume.n_cuts if ids != NULL else 0, ids, resume.reach)
     free(resume.stream.runs)
     free(resume.places)
     free(resume.cuts)
-    return status
+
+
+def encode_in_pieces(PrefixView known, Preparer preparer, text, encode):
+    """Encode a text piece by piece, from cut to cut, but for what is known.
+
+    Args:
+        known: where the text is looked up and stored.
+        preparer: finds the added tokens. What follows one must encode as it does by itself.
+        encode: list of pieces → list of uint32 arrays.
+
+    Returns:
+        uint32[n].
+
+    Raises:
+        EncodeTypeError: not a str, or not expressible in UTF-8.
+    """
+    cdef Source source
+    cdef Resume resume
+    cdef Prepared prepared
+    cdef Stretch whole
+    cdef Part part
+    cdef int status
+    cdef const uint8_t* key = known.key
+    cdef const uint32_t[::1] new_ids
+    cdef const uint32_t* stored = NULL
+    cdef uint32_t[::1] old_ids
+    source_open(text, &source)
+    part_of_stretch(&part, &whole, 0, source.size)
+    prepared_init(&prepared)
+    status = resume_open(known.store, preparer, key, source.bytes, &part, source.size > 0,
+                         &resume)
+    try:
+        if status == 0:
+            status = resume_sections(&resume, preparer, &prepared)
+        raise_status(OUT_OF_MEMORY if status else 0)
+        pieces = _pieces(&resume, &prepared)
+        rows = encode(pieces) if pieces else []
+        old = np.empty(resume.base.n_ids, dtype=np.uint32)
+        old_ids = old
+        if len(old):
+            copy_ids(&resume.found, &resume.base, &old_ids[0])
+        ids = np.concatenate([old, *rows])
+        new_ids = ids
+        if len(pieces) == <Py_ssize_t>resume.n_cuts and len(ids):
+            _set_counts(&resume, rows)
+            stored = &new_ids[0] + resume.base.n_ids
+        known.count(len(old), len(ids) - len(old))
+        return ids
+    finally:
+        resume_close(known.store, &resume, stored)
+        release(&prepared)
+        source_close(&source)
+
+
+cdef list _pieces(const Resume* resume, const Prepared* prepared):
+    """The text between the cuts; what follows the last, if that is not the end, comes last."""
+    cdef const SpanList* sections = &prepared.sections
+    cdef size_t at = resume.done, end, i
+    cdef list pieces = []
+    for i in range(sections.size):
+        end = sections.data[i].end
+        if sections.data[i].token == BREAK and at < end:
+            pieces.append(resume.raw[at:end].decode())
+            at = end
+    end = resume.parts[0].end if resume.n_parts else 0
+    if at < end:
+        pieces.append(resume.raw[at:end].decode())
+    return pieces
+
+
+cdef int _set_counts(Resume* resume, list rows) except -1:
+    cdef size_t i, n_ids = resume.base.n_ids
+    for i in range(resume.n_cuts):
+        n_ids += len(rows[i])
+        resume.cuts[i].n_ids = n_ids
+    return 0

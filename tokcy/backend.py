@@ -8,6 +8,7 @@ from typing import Any, Protocol, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from tokcy._prefix import PrefixView
 from tokcy.errors import TokcyError
 from tokcy.spec import AddedToken
 from tokcy.stream import DecodeStream
@@ -37,6 +38,7 @@ class Backend(Protocol):
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> Ids: ...
 
     def encode_to_list(
@@ -45,6 +47,7 @@ class Backend(Protocol):
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> list[int]: ...
 
     def encode_batch(
@@ -74,6 +77,7 @@ class Backend(Protocol):
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> int: ...
 
     def decode(self, ids: Ids, skip_special_tokens: bool) -> str: ...

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tokcy._bpe import Bpe
 from tokcy._decode import Decoder
 from tokcy._engine import Engine
+from tokcy._prefix import PrefixView
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
 from tokcy._stream import StreamState
@@ -90,10 +91,13 @@ class NativeBackend:
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> Ids:
         if not allow_special:
             self._refuse_control_ids(text)
-        return self._engine.encode(text, add_special_tokens, allow_special, num_threads)
+        return self._engine.encode(
+            text, add_special_tokens, allow_special, num_threads, known
+        )
 
     def encode_to_list(
         self,
@@ -101,10 +105,13 @@ class NativeBackend:
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> list[int]:
         if not allow_special:
             self._refuse_control_ids(text)
-        return self._engine.encode_to_list(text, add_special_tokens, allow_special, num_threads)
+        return self._engine.encode_to_list(
+            text, add_special_tokens, allow_special, num_threads, known
+        )
 
     def encode_batch(
         self,
@@ -141,10 +148,13 @@ class NativeBackend:
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> int:
         if not allow_special:
             self._refuse_control_ids(text)
-        return self._engine.count(text, add_special_tokens, allow_special, num_threads)
+        return self._engine.count(
+            text, add_special_tokens, allow_special, num_threads, known
+        )
 
     def encode_with_offsets(
         self, text: str, add_special_tokens: bool, allow_special: bool
@@ -286,8 +296,9 @@ class FittingBackend(NativeBackend):
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> Ids:
-        ids = super().encode(text, add_special_tokens, allow_special, num_threads)
+        ids = super().encode(text, add_special_tokens, allow_special, num_threads, known)
         return self._lengths.fit(ids, bool(add_special_tokens))
 
     def encode_to_list(
@@ -296,9 +307,10 @@ class FittingBackend(NativeBackend):
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> list[int]:
-        ids: list[int] = self.encode(text, add_special_tokens, allow_special, num_threads).tolist()
-        return ids
+        ids = self.encode(text, add_special_tokens, allow_special, num_threads, known)
+        return ids.tolist()
 
     def encode_batch(
         self,
@@ -327,8 +339,9 @@ class FittingBackend(NativeBackend):
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> int:
-        n = super().count(text, add_special_tokens, allow_special, num_threads)
+        n = super().count(text, add_special_tokens, allow_special, num_threads, known)
         return self._lengths.count(n, bool(add_special_tokens))
 
     def encode_with_offsets(

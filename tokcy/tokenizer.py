@@ -14,6 +14,7 @@ from tokcy.backend import CacheInfo, Ids, Offsets, Segment
 from tokcy.batch import TokenBatch, as_ids, write_ids
 from tokcy.chat import ChatMethods
 from tokcy.loaded import LoadedModel
+from tokcy.prefix_cache import PrefixCache
 from tokcy.segments import encode_batch_in_chunks, encode_in_chunks, is_chunked
 from tokcy.spec import AddedToken
 from tokcy.stream import DecodeStream
@@ -43,6 +44,7 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
         chunking: str | None = None,
+        prefix_cache: PrefixCache | None = None,
     ) -> Ids:
         """The token ids of one text. Other Python threads run meanwhile.
 
@@ -58,6 +60,8 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
                 it calls tiktoken, and with Llama 3 and 4: every 400,000 characters, and every
                 25,000 in a row that are whitespace or that are not. It changes ids at the cuts.
                 `tokenizers` knows no such cuts.
+            prefix_cache: where beginnings of texts are kept, so that only what follows a known
+                one is encoded. Not yet with ``chunking``.
 
         Returns:
             uint32[n].
@@ -70,7 +74,10 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
             return encode_in_chunks(
                 self._backend, text, chunking, add_special_tokens, allow_special, num_threads
             )
-        return self._backend.encode(text, add_special_tokens, allow_special, num_threads)
+        known = None if prefix_cache is None else prefix_cache._view(self)
+        return self._backend.encode(
+            text, add_special_tokens, allow_special, num_threads, known
+        )
 
     def encode_to_list(
         self,
@@ -80,6 +87,7 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
         chunking: str | None = None,
+        prefix_cache: PrefixCache | None = None,
     ) -> list[int]:
         """``encode(text, …).tolist()``, but made several times as fast, without an array.
 
@@ -94,7 +102,10 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
                 self._backend, text, chunking, add_special_tokens, allow_special, num_threads
             ).tolist()
             return ids
-        return self._backend.encode_to_list(text, add_special_tokens, allow_special, num_threads)
+        known = None if prefix_cache is None else prefix_cache._view(self)
+        return self._backend.encode_to_list(
+            text, add_special_tokens, allow_special, num_threads, known
+        )
 
     def encode_batch(
         self,
@@ -188,6 +199,7 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
         chunking: str | None = None,
+        prefix_cache: PrefixCache | None = None,
     ) -> int:
         """``len(encode(text, …))``, without making the array.
 
@@ -200,7 +212,10 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
                     self._backend, text, chunking, add_special_tokens, allow_special, num_threads
                 )
             )
-        return self._backend.count(text, add_special_tokens, allow_special, num_threads)
+        known = None if prefix_cache is None else prefix_cache._view(self)
+        return self._backend.count(
+            text, add_special_tokens, allow_special, num_threads, known
+        )
 
     def count_batch(
         self,

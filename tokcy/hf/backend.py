@@ -17,6 +17,9 @@ import tokenizers
 from tokenizers import Encoding, Tokenizer
 
 from tokcy._decode import Decoder
+from tokcy._prefix import PrefixView
+from tokcy._prepare import Preparer
+from tokcy._resume import encode_in_pieces
 from tokcy._segments import parts_of
 from tokcy._stream import StreamState
 from tokcy.backend import CacheInfo, Ids, Offsets, Segment, control_token_error
@@ -27,6 +30,7 @@ from tokcy.stream import DecodeStream, WholeState
 from .calls import check_num_threads, check_text, encode_text, hugging_face_errors
 from .decoding import compiled_decoder
 from .next import NextTokenizer
+from .prefix import goes_on_anywhere
 from .segments import SegmentEncoder
 
 __all__ = ["HuggingFaceBackend"]
@@ -115,8 +119,11 @@ class HuggingFaceBackend:
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> Ids:
         """uint32[n]; EncodeTypeError if not text, TokcyError if Hugging Face fails on it."""
+        if known is not None:
+            return self._encode_known(text, add_special_tokens, allow_special, num_threads, known)
         encoding = self._encode(text, add_special_tokens, allow_special, num_threads)
         return self._ids(encoding, allow_special)
 
@@ -126,8 +133,12 @@ class HuggingFaceBackend:
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> list[int]:
         """The same ids as Hugging Face gives them; errors as in `encode`."""
+        if known is not None:
+            found = self.encode(text, add_special_tokens, allow_special, num_threads, known)
+            return found.tolist()
         encoding = self._encode(text, add_special_tokens, allow_special, num_threads)
         if not allow_special:
             self._ids(encoding, allow_special)
@@ -146,6 +157,45 @@ class HuggingFaceBackend:
         tokenizer = self._tokenizer_for(allow_special)
         with hugging_face_errors():
             return encode_text(tokenizer, text, bool(add_special_tokens))
+
+    def _encode_known(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        allow_special: bool,
+        num_threads: SupportsIndex | None,
+        known: PrefixView,
+    ) -> Ids:
+        """The ids of a text whose beginning may be stored; of others all are made anew."""
+        if not allow_special or not self._can_go_on[bool(add_special_tokens)]:
+            ids = self.encode(text, add_special_tokens, allow_special, num_threads)
+            known.count(0, len(ids))
+            return ids
+        check_text(text)
+        check_num_threads(num_threads)
+
+        def encode(pieces: list[str]) -> list[Ids]:
+            with hugging_face_errors():
+                encodings = self._tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
+            return [np.array(encoding.ids, dtype=np.uint32) for encoding in encodings]
+
+        return encode_in_pieces(known, self._finder, text, encode)
+
+    @cached_property
+    def _can_go_on(self) -> tuple[bool, bool]:
+        """Whether what follows an added token encodes as it does by itself, without special tokens
+        and with them."""
+        can = (
+            isinstance(self._tokenizer, Tokenizer)
+            and not self._encode_special_tokens
+            and goes_on_anywhere(json.loads(self._data), self.added_tokens)
+        )
+        return can, can and not self._encode("", True, True, None).ids
+
+    @cached_property
+    def _finder(self) -> Preparer:
+        """Finds the added tokens of the raw text."""
+        return Preparer([token for token in self.added_tokens if not token.normalized])
 
     def encode_batch(
         self,
@@ -214,9 +264,10 @@ class HuggingFaceBackend:
         add_special_tokens: bool,
         allow_special: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> int:
         """The length of what `encode` gives."""
-        return len(self.encode(text, add_special_tokens, allow_special, num_threads))
+        return len(self.encode(text, add_special_tokens, allow_special, num_threads, known))
 
     @property
     def pads(self) -> bool:

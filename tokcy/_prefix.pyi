@@ -1,0 +1,26 @@
+from typing import final
+
+from typing_extensions import Self
+
+@final
+class PrefixStore:
+    max_bytes: int
+    def __new__(cls, max_bytes: int) -> Self: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def evictions(self) -> int: ...
+    def clear(self) -> None: ...
+
+@final
+class PrefixView:
+    store: PrefixStore
+    key: bytes
+    hits: int
+    misses: int
+    cached_tokens: int
+    uncached_tokens: int
+    def __new__(cls, store: PrefixStore, key: bytes) -> Self: ...
+    def count(self, cached: int, uncached: int) -> None: ...

@@ -1,0 +1,14 @@
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokcy._prefix import PrefixView
+from tokcy._prepare import Preparer
+
+def encode_in_pieces(
+    known: PrefixView,
+    preparer: Preparer,
+    text: str,
+    encode: Callable[[list[str]], list[NDArray[np.uint32]]],
+) -> NDArray[np.uint32]: ...
