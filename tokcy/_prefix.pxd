@@ -75,6 +75,7 @@ cdef class PrefixStore:
     cdef size_t n_nodes
     cdef size_t n_evicted
     cdef readonly size_t max_bytes
+    cdef readonly size_t apart
     cdef void drop_all(self) noexcept nogil
     cdef int find(self, const Stream* stream, Found* found) noexcept nogil
     cdef int walk(self, const Stream* stream, Found* found) noexcept nogil

@@ -5,7 +5,8 @@ from typing_extensions import Self
 @final
 class PrefixStore:
     max_bytes: int
-    def __new__(cls, max_bytes: int) -> Self: ...
+    apart: int
+    def __new__(cls, max_bytes: int, apart: int = 4096) -> Self: ...
     @property
     def bytes(self) -> int: ...
     @property

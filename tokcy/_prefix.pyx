@@ -66,10 +66,12 @@ cdef class PrefixStore:
 
     Args:
         max_bytes: of all its nodes together.
+        apart: bytes from a cut to the next; those at the end of a text are nearer together.
     """
 
-    def __cinit__(self, size_t max_bytes):
+    def __cinit__(self, size_t max_bytes, size_t apart=4096):
         self.max_bytes = max_bytes
+        self.apart = apart
         self.lock = PyThread_allocate_lock()
         self.root = <Node*>calloc(1, sizeof(Node))
         if self.lock == NULL or self.root == NULL:

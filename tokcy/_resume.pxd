@@ -18,6 +18,7 @@ cdef struct Resume:
     const uint8_t* raw
     const Part* parts
     size_t n_parts
+    size_t apart            # bytes from a new cut to the next
     size_t reach            # bytes behind a cut that decide whether it holds
     Stream stream
     Place* places           # of the runs

@@ -36,7 +36,6 @@ import numpy as np
 
 cdef enum:
     CHARACTER = 8           # bytes of a character and of what may stand between it and a cut
-    APART = 4096            # bytes from a cut to the next
     LAST_CUTS = 4           # that are kept however near to each other
 
 cdef enum Mark:             # before a run; none is a byte of UTF-8
@@ -64,6 +63,7 @@ cdef int resume_open(PrefixStore store, Preparer preparer, const uint8_t* key,
     resume.raw = raw
     resume.parts = parts
     resume.n_parts = n_parts
+    resume.apart = store.apart
     resume.reach = CHARACTER
     if preparer.raw_tokens is not None:
         resume.reach += preparer.raw_tokens.longest
@@ -209,7 +209,7 @@ cdef int choose_cuts(Resume* resume, SpanList* sections, size_t first) noexcept 
             run += 1
         cut = resume.cuts + resume.n_cuts
         cut.at = resume.stream.runs[run].begin + end - resume.places[run].begin
-        if n >= LAST_CUTS and cut.at - last < APART:
+        if n >= LAST_CUTS and cut.at - last < resume.apart:
             continue
         cut.back = PART_END if end == resume.parts[part].end else section.back
         resume.n_cuts += 1
