@@ -10,7 +10,6 @@ from random import Random
 
 import numpy as np
 import pytest
-import synthetic
 from growing import growing_texts
 from prometheus_client import CollectorRegistry, generate_latest
 from test_prefix_exact import E, make, model_with, token
@@ -127,8 +126,7 @@ def test_tokenizers_do_not_mix_and_the_same_files_share() -> None:
 
 
 def test_configuration_is_part_of_a_tokenizer() -> None:
-    data = synthetic.json.dumps(MODEL) if hasattr(synthetic, "json") else None
-    assert data is None or fingerprint(tokcy.Tokenizer.from_json(data)) == fingerprint(TOK)
+    assert fingerprint(tokcy.Tokenizer.from_json(TOK._data)) == fingerprint(TOK)
     config = {"added_tokens_decoder": {}, "unk_token": "the"}
     with_config = tokcy.Tokenizer.from_json(TOK._data, config=config)
     assert fingerprint(with_config) != fingerprint(TOK)
@@ -138,9 +136,10 @@ def test_trust_and_segments_do_not_mix() -> None:
     view = PrefixView(PrefixStore(1 << 20, apart=0), b"k" * 16)
     text = "the<e>end<f>the"
     for added in (True, False, True):
-        assert ENGINE.encode(text, True, added, None, view).tolist() == ENGINE.encode(
-            text, True, added
-        ).tolist()
+        assert (
+            ENGINE.encode(text, True, added, None, view).tolist()
+            == ENGINE.encode(text, True, added).tolist()
+        )
     for joined in (True, False, True):
         for cut in range(len(text) + 1):
             for flags in ((True, True), (True, False), (False, True), (False, False)):
@@ -164,15 +163,15 @@ def test_segments_go_on_from_the_end_of_one() -> None:
 # ----------------------------------------------------------------------------------------- bounds
 
 
-@pytest.mark.parametrize("max_bytes", [0, 1, 300, 1000, 5000, 20_000])
+@pytest.mark.parametrize("max_bytes", [0, 1, 300, 2000, 5000, 20_000])
 def test_bound(max_bytes: int) -> None:
     choose = Random(max_bytes)
     cache = tokcy.PrefixCache(max_bytes)
     for text in growing_texts(choose, PARTS, 500):
         assert TOK.encode(text, prefix_cache=cache).tolist() == ids_of(text)
         assert cache.bytes <= max_bytes
-    assert (cache.entries > 0) == (max_bytes >= 1000)
-    assert (cache.evictions > 0) == (max_bytes >= 1000)
+    assert (cache.entries > 0) == (max_bytes >= 2000)
+    assert (cache.evictions > 0) == (max_bytes >= 2000)
 
 
 def test_what_is_used_stays() -> None:
@@ -221,7 +220,7 @@ def test_bad_types() -> None:
 def test_is_of_its_process() -> None:
     for act in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="PrefixCache"):
-            act(tokcy.PrefixCache())  # type: ignore[operator]
+            act(tokcy.PrefixCache())
 
 
 # --------------------------------------------------------------------------- threads and processes
@@ -292,12 +291,13 @@ def test_counts_for_prometheus() -> None:
         TOK.encode(text, prefix_cache=cache)
     registry = CollectorRegistry()
     registry.register(PrefixCacheCollector(cache, {"<string>": "tiny"}))
-    lines = generate_latest(registry).decode().splitlines()
+    lines = [line.rsplit(" ", 1) for line in generate_latest(registry).decode().splitlines()]
+    shown = {name: float(value) for name, value in lines if not name.startswith("#")}
     for name, value in cache.info().items():
         is_total = name in ("hits", "misses", "evictions", "cached_tokens", "uncached_tokens")
         label = '{model="tiny"}' if name.endswith("_tokens") else ""
         total = "_total" if is_total else ""
-        assert f"tokcy_tokenizer_cache_{name}{total}{label} {float(value)}" in lines
+        assert shown[f"tokcy_tokenizer_cache_{name}{total}{label}"] == value
 
 
 def test_counts_by_source_and_repr() -> None:

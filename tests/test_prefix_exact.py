@@ -44,7 +44,10 @@ METASPACE_FIRST = {
 }
 TEMPLATE = {
     "type": "TemplateProcessing",
-    "single": [{"SpecialToken": {"id": "<e>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+    "single": [
+        {"SpecialToken": {"id": "<e>", "type_id": 0}},
+        {"Sequence": {"id": "A", "type_id": 0}},
+    ],
     "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
     "special_tokens": {"<e>": {"id": "<e>", "ids": [600], "tokens": ["<e>"]}},
 }
@@ -97,7 +100,12 @@ CASES: dict[str, tuple[list[Model], dict[str, object], str, str]] = {
     "suffix and prefix": ([token("<a>b"), token("b<c>")], {}, "x<a>b", "<c>the"),
     "normalized": ([token("<e>", normalized=True)], {"normalizer": NFC}, "hi<e>", "\u0301the"),
     "a mark follows": ([E], {"normalizer": NFC}, "hie<e>", "\u0301the"),
-    "strip": ([E], {"normalizer": {"type": "Strip", "strip_left": True, "strip_right": True}}, "a <e>", " b "),
+    "strip": (
+        [E],
+        {"normalizer": {"type": "Strip", "strip_left": True, "strip_right": True}},
+        "a <e>",
+        " b ",
+    ),
     "prepend": ([E], {"normalizer": {"type": "Prepend", "prepend": "a"}}, "hi<e>", "the"),
     "prefix space": ([E], {"pre_tokenizer": SPACED}, "hi<e>", "the"),
     "Metaspace first": (
@@ -213,9 +221,7 @@ def check_file(choose: Random, twin: Twin, file: Model, key: bytes) -> None:
         cuts = sorted(choose.choices(range(len(text) + 1), k=choose.randrange(4)))
         ends = [0, *cuts, len(text)]
         flags = [choose.random() < 0.6 for _ in ends]
-        segments = [
-            (text[a:b], flag) for a, b, flag in zip(ends, ends[1:], flags, strict=False)
-        ]
+        segments = [(text[a:b], flag) for a, b, flag in zip(ends, ends[1:], flags, strict=False)]
         twin.check_segments(backends[0], views, segments)
     twin.n_hits += views[0].hits
 
@@ -229,7 +235,23 @@ def test_random_files(seed: int) -> None:
     assert twin.n_hits > 100
 
 
-HOSTILE = ["<", "<e", "<e>", "<e>x", "e>", "x<", " ", "  ", "\n", "the", "end", "a", "aa", "aaa", "ab"]
+HOSTILE = [
+    "<",
+    "<e",
+    "<e>",
+    "<e>x",
+    "e>",
+    "x<",
+    " ",
+    "  ",
+    "\n",
+    "the",
+    "end",
+    "a",
+    "aa",
+    "aaa",
+    "ab",
+]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -243,7 +265,9 @@ def test_hostile_tokens(seed: int) -> None:
             token(content, **{flag: choose.random() < 0.3 for flag in flags})
             for content in choose.sample(HOSTILE, choose.randrange(1, 8))
         ]
-        sections = choose.choice([{}, {"normalizer": NFC}, {"pre_tokenizer": SPACED}])
+        sections: dict[str, object] = choose.choice(
+            [{}, {"normalizer": NFC}, {"pre_tokenizer": SPACED}]
+        )
         check_file(choose, twin, model_with(tokens, **sections), b"%d" % i)
     assert twin.n_hits > 100
 
@@ -257,13 +281,11 @@ def test_real_conversations(model_path: Callable[[str], Path], corpus: Callable[
     """Models of all kinds share one small cache; their conversations grow, branch and change."""
     choose = Random(1)
     caches = [tokcy.PrefixCache(1 << 20), tokcy.PrefixCache()]
-    parts = [
-        line + mark
-        for line in corpus("agent_chatml", 60_000).split("<|im_end|>")
-        for mark in ("<|im_end|>", "<|end|>", "<|eot_id|>", "</s>", "<end_of_turn>")
-    ]
+    lines = corpus("agent_chatml", 60_000).split("<|im_end|>")
     for name in MODELS:
         tok = tokcy.Tokenizer.from_file(model_path(name))
+        mark = next(item.content for item in tok.added_tokens[::-1] if not item.normalized)
+        parts = [line + end for line in lines for end in (mark, mark + "\n", "")]
         text = ""
         for _ in range(40):
             text = text[: choose.choice([len(text), choose.randrange(len(text) + 1)])]
@@ -271,9 +293,10 @@ def test_real_conversations(model_path: Callable[[str], Path], corpus: Callable[
             special = choose.random() < 0.5
             expected = tok.encode(text, add_special_tokens=special).tolist()
             for cache in caches:
-                options = {"add_special_tokens": special, "prefix_cache": cache}
-                assert tok.encode(text, **options).tolist() == expected  # type: ignore[arg-type]
-                assert tok.count(text, **options) == len(expected)  # type: ignore[arg-type]
+                found = tok.encode(text, add_special_tokens=special, prefix_cache=cache)
+                assert found.tolist() == expected
+                n = tok.count(text, add_special_tokens=special, prefix_cache=cache)
+                assert n == len(expected)
         assert tok.encode_to_list(text, prefix_cache=caches[0]) == tok.encode_to_list(text)
     assert caches[1].cached_tokens > caches[1].uncached_tokens
     assert caches[0].evictions > 0

@@ -251,28 +251,29 @@ cdef class Engine:
         cdef Job job
         cdef Resume resume
         cdef Tally tally
-        cdef Cache* cache
         cdef int threads = self._threads_for(size, num_threads), status = INTERRUPTED
+        cdef Cache* cache = self.model.acquire_cache()
         cdef cnp.ndarray ids = None
         cdef const uint8_t* key = known.key
         cdef PrefixStore store = known.store
-        cache = self.model.acquire_cache()
         job_init(&job)
         memset(&tally, 0, sizeof(Tally))
         try:
-            if size < SHORT_TEXT_BYTES:
+            with nogil:         # short texts, too: the store may have to be waited for
                 status = self._go_on(cache, store, key, raw, parts, n_parts, special, threads,
                                      &job, &resume, &tally)
-            else:
-                with nogil:
-                    status = self._go_on(cache, store, key, raw, parts, n_parts, special, threads,
-                                         &job, &resume, &tally)
             raise_status(status)
             if form != COUNT:
-                ids = self._known_array(&job, &resume)
+                ids = self._array(&job, True)
+                job.ids = <uint32_t*>cnp.PyArray_DATA(ids) + job.before     # it may have taken them
+                with nogil:
+                    copy_ids(&resume.found, &resume.base, job.ids - job.n_known)
         finally:
             with nogil:
-                _end_known(store, &resume, &job, status)
+                if status == 0:
+                    resume_count(&resume, &job)
+                resume_close(store, &resume, job.ids if status == 0 else NULL)
+                job_free(&job)
             self.model.release_cache(cache, &tally)
         known.count(resume.base.n_ids, job.n_ids)
         if form == COUNT:
@@ -300,23 +301,6 @@ cdef class Engine:
         threads = <int>max(<size_t>1, min(<size_t>threads,
                                           job.prepared.size // self.bytes_per_thread))
         return self._encode_job(cache, job, threads, True, tally)
-
-    cdef cnp.ndarray _known_array(self, Job* job, const Resume* resume):
-        """The ids of a text, those that were stored and the others."""
-        cdef uint32_t* new_ids
-        cdef cnp.ndarray ids
-        cdef uint32_t* out
-        ids = self._array(job, True)
-        out = <uint32_t*>cnp.PyArray_DATA(ids)
-        new_ids = out + job.before
-        job.ids = new_ids           # which the array may have taken over
-        out = new_ids - job.n_known
-        if job.n_known < SHORT_TEXT_BYTES:
-            copy_ids(&resume.found, &resume.base, out)
-        else:
-            with nogil:
-                copy_ids(&resume.found, &resume.base, out)
-        return ids
 
     cdef int _threads_for(self, size_t size, num_threads) except -1:
         """Threads that pay for so many bytes; the setting is asked only where it can matter."""
@@ -445,10 +429,8 @@ cdef class Engine:
         segments_open(segments, joined, chunked, &opened)
         if known is not None:
             try:
-                # Joined segments are one part, even of nothing.
-                return self._encode_known(opened.bytes, opened.size, opened.parts,
-                                          opened.n_parts if opened.size else 0, special,
-                                          num_threads, known, ARRAY)
+                return self._encode_known(opened.bytes, opened.size, opened.parts, opened.n_parts,
+                                          special, num_threads, known, ARRAY)
             finally:
                 with nogil:
                     segments_close(&opened)
@@ -712,14 +694,6 @@ cdef int _fill(Ids* ids, values) except -1:
         ids.data[ids.size] = <uint32_t>value
         ids.size += 1
     return 0
-
-
-cdef void _end_known(PrefixStore store, Resume* resume, Job* job, int status) noexcept nogil:
-    """Store the cuts of an encoded text, and free all."""
-    if status == 0:
-        resume_count(resume, job)
-    resume_close(store, resume, job.ids if status == 0 else NULL)
-    job_free(job)
 
 
 cdef void _dispose(Job* job, Source* source) noexcept:

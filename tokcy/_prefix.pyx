@@ -21,9 +21,9 @@ two places: the end of the whitespace, and the end of the token, where the searc
 **The tree** is a radix tree (PATRICIA): no two children of a node begin with the same byte. So the
 way down is found by one byte for each node, without a comparison; then the stream is compared with
 the nodes on the way, byte by byte. There are no hashes of text, so none that could collide or be
-flooded, and a look-up is one pass over the bytes that are shared. A new stream adds what it does not
-share: memory is linear in what is stored, however many cuts there are. A node whose stream goes on
-becomes one with what is added, if it is no longer than that; so a conversation of n turns is
+flooded, and a look-up is one pass over the bytes that are shared. A new stream adds what it does
+not share: memory is linear in what is stored, however many cuts there are. A node whose stream goes
+on becomes one with what is added, if it is no longer than that; so a conversation of n turns is
 some log n nodes.
 
 The cuts of a node and of those above it hold for the stream that brought it. As a stream may share
@@ -31,12 +31,13 @@ bytes with another beyond the last cut that it shares, a node names the cut that
 (`base`), and on the way down cuts beyond that are left out.
 
 **Threads.** Nodes do not change but for their place in the tree, and whoever reads one holds a
-reference. The lock is held to find the way and to add a node, not for the comparison; who waits
-for it may have the GIL, as nobody asks for the GIL who has it. What is used least recently goes
-first, and leaves before what they hang on.
+reference. The lock is held to find the way and to add a node, not for the comparison. Who waits for
+it must not have the GIL: a fork holds all locks while it runs Python code. What is used least
+recently goes first, and leaves before what they hang on.
 """
 
 import os
+import threading
 import weakref
 
 cimport cython
@@ -44,7 +45,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from tokcy._status cimport OUT_OF_MEMORY, raise_status
+from tokcy._status cimport OUT_OF_MEMORY
 
 cdef extern from "Python.h":
     void* PyThread_allocate_lock()
@@ -57,7 +58,7 @@ cdef enum:
     HEAP_BYTES = 16             # that an allocation takes beside its own
 
 _stores = weakref.WeakSet()
-_held = []                      # stores whose lock a fork holds
+_held = {}                      # by thread: stores whose lock it holds for a fork
 
 
 @cython.final
@@ -175,6 +176,9 @@ cdef class PrefixStore:
             compare(stream, found)
         if found.n_steps:
             self.touch(found.steps[found.n_steps - 1].node)
+        # A text that grows and never has a cut would be stored anew each time: ids for all of it.
+        if n_cuts == 1 and found.common > base.at + max(self.apart, end - found.common):
+            end = 0
         if status == 0 and found.common < end and has_cut(found, base):
             status = self.add(stream, found, base, cuts, n_cuts, ids, end)
         self.give_back(found)
@@ -582,15 +586,16 @@ cdef void fill_node(Node* node, const Found* found, size_t n_kept, const Cut* ba
 def _before_fork():
     """Hold all locks, so that the child gets trees that nobody is about to change."""
     cdef PrefixStore store
+    held = _held.setdefault(threading.get_ident(), [])
     for store in list(_stores):
-        PyThread_acquire_lock(store.lock, 1)
-        _held.append(store)
+        with nogil:
+            PyThread_acquire_lock(store.lock, 1)
+        held.append(store)
 
 
 def _after_fork():
     cdef PrefixStore store
-    while _held:
-        store = _held.pop()
+    for store in _held.pop(threading.get_ident(), ()):
         PyThread_release_lock(store.lock)
 
 

@@ -291,17 +291,18 @@ def encode_in_pieces(PrefixView known, Preparer preparer, text, encode):
     cdef Part part
     cdef int status
     cdef const uint8_t* key = known.key
+    cdef PrefixStore store = known.store
     cdef const uint32_t[::1] new_ids
     cdef const uint32_t* stored = NULL
     cdef uint32_t[::1] old_ids
     source_open(text, &source)
     part_of_stretch(&part, &whole, 0, source.size)
     prepared_init(&prepared)
-    status = resume_open(known.store, preparer, key, source.bytes, &part, source.size > 0,
-                         &resume)
-    try:
+    with nogil:
+        status = resume_open(store, preparer, key, source.bytes, &part, source.size > 0, &resume)
         if status == 0:
             status = resume_sections(&resume, preparer, &prepared)
+    try:
         raise_status(OUT_OF_MEMORY if status else 0)
         pieces = _pieces(&resume, &prepared)
         rows = encode(pieces) if pieces else []
@@ -317,8 +318,9 @@ def encode_in_pieces(PrefixView known, Preparer preparer, text, encode):
         known.count(len(old), len(ids) - len(old))
         return ids
     finally:
-        resume_close(known.store, &resume, stored)
-        release(&prepared)
+        with nogil:
+            resume_close(store, &resume, stored)
+            release(&prepared)
         source_close(&source)
 
 

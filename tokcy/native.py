@@ -95,9 +95,7 @@ class NativeBackend:
     ) -> Ids:
         if not allow_special:
             self._refuse_control_ids(text)
-        return self._engine.encode(
-            text, add_special_tokens, allow_special, num_threads, known
-        )
+        return self._engine.encode(text, add_special_tokens, allow_special, num_threads, known)
 
     def encode_to_list(
         self,
@@ -152,9 +150,7 @@ class NativeBackend:
     ) -> int:
         if not allow_special:
             self._refuse_control_ids(text)
-        return self._engine.count(
-            text, add_special_tokens, allow_special, num_threads, known
-        )
+        return self._engine.count(text, add_special_tokens, allow_special, num_threads, known)
 
     def encode_with_offsets(
         self, text: str, add_special_tokens: bool, allow_special: bool
@@ -310,7 +306,8 @@ class FittingBackend(NativeBackend):
         known: PrefixView | None = None,
     ) -> list[int]:
         ids = self.encode(text, add_special_tokens, allow_special, num_threads, known)
-        return ids.tolist()
+        row: list[int] = ids.tolist()
+        return row
 
     def encode_batch(
         self,

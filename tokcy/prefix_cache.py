@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PrefixCache"]
 
+_fingerprints: WeakKeyDictionary[LoadedModel, bytes] = WeakKeyDictionary()
 _COUNTS = ("hits", "misses", "cached_tokens", "uncached_tokens")
 
 
@@ -138,9 +139,7 @@ class PrefixCache:
             mark = hashlib.blake2b(fingerprint(tokenizer), digest_size=16, key=self._secret)
             key = mark.digest()
             with self._lock:
-                view = self._views.setdefault(
-                    (key, tokenizer.source), PrefixView(self._store, key)
-                )
+                view = self._views.setdefault((key, tokenizer.source), PrefixView(self._store, key))
                 self._view_of[tokenizer] = view
         return view
 
@@ -153,7 +152,11 @@ def fingerprint(tokenizer: LoadedModel) -> bytes:
     """32 bytes that two tokenizers have in common only if they give the same ids for all texts.
 
     It is of the files that they were made of, or of the saved form where these do not tell all.
+    That takes some 10 ms, once for each tokenizer.
     """
+    known = _fingerprints.get(tokenizer)
+    if known is not None:
+        return known
     digest = hashlib.blake2b(digest_size=32)
 
     def add(part: bytes) -> None:
@@ -166,4 +169,4 @@ def fingerprint(tokenizer: LoadedModel) -> bytes:
     for name, content in sorted(rest[0].items()) if rest else ():
         add(name.encode())
         add(json.dumps(content, sort_keys=True, default=repr).encode())
-    return digest.digest()
+    return _fingerprints.setdefault(tokenizer, digest.digest())

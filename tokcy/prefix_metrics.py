@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from tokcy.prefix_cache import PrefixCache
 
@@ -30,7 +29,7 @@ _SIZES = {
 }
 
 
-class PrefixCacheCollector(Collector):
+class PrefixCacheCollector:
     """Reads a cache whenever Prometheus asks: ``REGISTRY.register(PrefixCacheCollector(cache))``.
 
     Args:

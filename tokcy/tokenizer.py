@@ -75,9 +75,7 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
                 self._backend, text, chunking, add_special_tokens, allow_special, num_threads
             )
         known = None if prefix_cache is None else prefix_cache._view(self)
-        return self._backend.encode(
-            text, add_special_tokens, allow_special, num_threads, known
-        )
+        return self._backend.encode(text, add_special_tokens, allow_special, num_threads, known)
 
     def encode_to_list(
         self,
@@ -213,9 +211,7 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
                 )
             )
         known = None if prefix_cache is None else prefix_cache._view(self)
-        return self._backend.count(
-            text, add_special_tokens, allow_special, num_threads, known
-        )
+        return self._backend.count(text, add_special_tokens, allow_special, num_threads, known)
 
     def count_batch(
         self,

@@ -137,8 +137,10 @@ class HuggingFaceBackend:
     ) -> list[int]:
         """The same ids as Hugging Face gives them; errors as in `encode`."""
         if known is not None:
-            found = self.encode(text, add_special_tokens, allow_special, num_threads, known)
-            return found.tolist()
+            row: list[int] = self.encode(
+                text, add_special_tokens, allow_special, num_threads, known
+            ).tolist()
+            return row
         encoding = self._encode(text, add_special_tokens, allow_special, num_threads)
         if not allow_special:
             self._ids(encoding, allow_special)
