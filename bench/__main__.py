@@ -22,6 +22,10 @@ round counts, each the median of its calls; of seconds the median of the rounds.
              each one new; all cores, elapsed, and one thread, CPU time; and several chats of
              10,000 tokens at once. Where a library does not know of Kimi's cuts, they are made in
              Python, which counts; a table says what it takes without. Needs the test data
+    conversation  Kimi K3: 40 requests of an agent, each with everything before it, the last one of
+             200,000 tokens, as texts and as segments, without and with a new cache of prefixes;
+             all cores, elapsed, and one thread, CPU time; also the first pass of a process, which
+             has seen but the first request. Needs the test data
 
 tokenizers and tiktoken, which are slow and keep to one thread for a text, are measured on less
 and have no part in cores. A whole run takes about half an hour on two cores.
@@ -40,12 +44,18 @@ from itertools import groupby
 from pathlib import Path
 
 from bench.chat import Material
+from bench.conversation import Conversation
 from bench.criteria import summary
 from bench.libraries import LIBRARIES
 from bench.library import Saver
 from bench.processes import measure
 from bench.questions import GROUPS, QUESTIONS, Question
-from bench.reference import make_chat_reference, make_reference, save_forms
+from bench.reference import (
+    make_chat_reference,
+    make_conversation_reference,
+    make_reference,
+    save_forms,
+)
 from bench.report import tables
 from bench.results import Results
 from bench.texts import Data, Pieces
@@ -117,10 +127,7 @@ class Run:
             (question, library)
             for library in self._libraries
             for question in questions
-            if not question.libraries or library in question.libraries
-            if not (LIBRARIES[library].slow and question.only_fast)
-            if LIBRARIES[library].splits_texts or not question.only_splitters
-            if issubclass(LIBRARIES[library], Saver) or not question.only_savers
+            if _asks(question, library)
         ]
         for model, texts in self._cells(questions[0]):
             chosen = entrants
@@ -145,9 +152,10 @@ class Run:
 
     def _files(self, question: Question, model: str) -> dict[str, Path]:
         """The files that a process may be given, by what they are called."""
-        if question.material == "chat":
-            windows = self._data.chat()
-            return {} if windows is None else {"chat": windows}
+        if question.material != "pieces":
+            chat = question.material == "chat"
+            file = self._data.chat() if chat else self._data.conversation()
+            return {} if file is None else {question.material: file}
         return {Path(text).stem: self._data.pieces(text, model) for text in self._texts}
 
     def _reference(self, question: Question, model: str) -> Path:
@@ -160,6 +168,9 @@ class Run:
             path = self._models[model]
             if question.material == "chat":
                 make_chat_reference(path, Material.read(files["chat"]), folder)
+            elif question.material == "conversation":
+                conversation = Conversation.read(files["conversation"])
+                make_conversation_reference(path, conversation, folder)
             else:
                 texts = {name: Pieces.read(file) for name, file in files.items()}
                 make_reference(path, texts, folder)
@@ -196,6 +207,18 @@ class Run:
             **where,
         )
         return [entrant for entrant in entrants if _entry(*entrant) in chosen]
+
+
+def _asks(question: Question, library: str) -> bool:
+    if question.libraries:
+        return library in question.libraries
+    asked = LIBRARIES[library]
+    return (
+        not asked.only_named
+        and not (asked.slow and question.only_fast)
+        and (asked.splits_texts or not question.only_splitters)
+        and (issubclass(asked, Saver) or not question.only_savers)
+    )
 
 
 def _entry(question: Question, library: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bench.chat import Material
+from bench.conversation import Conversation
 from bench.libraries import LIBRARIES, preload
 from bench.library import Library
 from bench.measure import Meter
@@ -22,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--other-model", type=Path, action="append", default=[])
     group.addoption("--pieces", type=Path, action="append", default=[], help="TEXT.json")
     group.addoption("--chat", type=Path, help="a file of windows of texts")
+    group.addoption("--conversation", type=Path, help="a file of messages")
     group.addoption("--reference", type=Path, required=True, help="a folder: digests, ids, saved")
 
 
@@ -73,6 +75,11 @@ def pieces(request: pytest.FixtureRequest) -> Pieces:
 @pytest.fixture(scope="session")
 def material(pytestconfig: pytest.Config) -> Material:
     return Material.read(pytestconfig.getoption("--chat"))
+
+
+@pytest.fixture(scope="session")
+def conversation(pytestconfig: pytest.Config) -> Conversation:
+    return Conversation.read(pytestconfig.getoption("--conversation"))
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.reference import REFERENCE
-from bench.results import OURS, Results
+from bench.results import OURS, Results, is_ours
 
 Cells = dict[str, float]
 
@@ -85,6 +85,8 @@ def _criteria(results: Results) -> Iterator[Criterion]:
         says = f"chat, {', '.join(texts)} tokens: {ratio:g} × {peer or 'the best peer'}"
         yield Criterion(says, ratio, reached)
     yield Criterion("chat, tiny: 30 µs ÷ time", 1.0, _tiny_chat(results))
+    saved = _saved_by_prefixes(results)
+    yield Criterion("conversation: time without ÷ with a cache of prefixes", 10.0, saved)
 
 
 def _places(results: Results, question: str, *names: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -119,6 +121,18 @@ def _tiny_chat(results: Results) -> Cells:
         return {}
     value = results.value(library=OURS, **place)
     return {"tiny": 30e-6 / value if value else 0.0}
+
+
+def _saved_by_prefixes(results: Results) -> Cells:
+    cells = {}
+    for question in ("conversation", "conversation, one thread"):
+        for cell, place in _places(results, question, "alone"):
+            for library in filter(is_ours, results.distinct("library", **place)):
+                without = results.value(library=library, **place)
+                cached = results.value(library=library, **{**place, "name": "cached"})
+                if without is not None:
+                    cells[f"{library}, {question}, {cell}"] = without / cached if cached else 0.0
+    return cells
 
 
 def _saved(results: Results) -> Cells:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 
-from bench.library import Library, Tokcy
+from bench.library import Library, Tokcy, TokcyOnTokenizers
 from bench.peers import (
     Basetenkenizer,
     Fastokens,
@@ -30,6 +30,7 @@ ONE_THREAD = {
 LIBRARIES: dict[str, type[Library]] = {
     "tokenizers": Tokenizers,
     "tokcy": Tokcy,
+    "tokcy, on tokenizers": TokcyOnTokenizers,
     "tiktoken": Tiktoken,
     "fastokens": Fastokens,
     "snaptokens": Snaptokens,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from bench.chat import Segment, kimi_pieces
 
 Ids = NDArray[np.uint32]
+
+#: Of a cache of what requests begin with.
+CACHE_BYTES = 64 << 20
 
 
 class UnsuitedModelError(Exception):
@@ -32,6 +35,8 @@ class Library(ABC):
     #: Spreads one text over threads, as many as it is told; as this need not pay, it is also
     #: measured with one.
     splits_texts: ClassVar[bool] = False
+    #: Is asked by questions that name it, and by no others.
+    only_named: ClassVar[bool] = False
 
     @abstractmethod
     def __init__(self, model: Path) -> None: ...
@@ -62,6 +67,16 @@ class Library(ABC):
         """Each segment by itself, and added tokens only where it allows them."""
         raise UnsuitedModelError("has no typed segments")
 
+    def new_prefix_cache(self) -> Any:
+        """An empty cache of what requests begin with, for the two methods that follow."""
+        raise UnsuitedModelError("has no such cache")
+
+    def encode_cached(self, text: str, cache: Any) -> Ids:
+        raise NotImplementedError
+
+    def encode_segments_cached(self, segments: Sequence[Segment], cache: Any) -> Ids:
+        raise NotImplementedError
+
     def decode_input(self, ids: Ids) -> Any:
         """The ids as `decode` takes them fastest."""
         return ids
@@ -91,12 +106,12 @@ class Tokcy(Saver):
     splits_texts = True
     saved_as = "tokenizer.tokcy"
 
+    backend: ClassVar[Literal["tokcy", "huggingface"]] = "tokcy"
+
     def __init__(self, model: Path) -> None:
         from tokcy import Tokenizer
 
-        self.tokenizer = Tokenizer.from_file(model)
-        if self.tokenizer.fallback_reason:
-            raise UnsuitedModelError(self.tokenizer.fallback_reason)
+        self.tokenizer = Tokenizer.from_file(model, backend=self.backend)
 
     @classmethod
     def save(cls, model: Path, path: Path) -> None:
@@ -124,8 +139,27 @@ class Tokcy(Saver):
     def encode_uncut(self, segments: Sequence[Segment]) -> Ids:
         return self.tokenizer.encode_segments(segments)
 
+    def new_prefix_cache(self) -> Any:
+        from tokcy import PrefixCache
+
+        return PrefixCache(max_bytes=CACHE_BYTES)
+
+    def encode_cached(self, text: str, cache: Any) -> Ids:
+        return self.tokenizer.encode(text, add_special_tokens=False, prefix_cache=cache)
+
+    def encode_segments_cached(self, segments: Sequence[Segment], cache: Any) -> Ids:
+        return self.tokenizer.encode_segments(segments, prefix_cache=cache)
+
     def decode(self, ids: Any) -> str:
         return self.tokenizer.decode(ids)
 
     def cache_bytes(self) -> int | None:
         return self.tokenizer.cache_info()["bytes"]
+
+
+class TokcyOnTokenizers(Tokcy):
+    """tokcy for a model that it leaves to tokenizers, as any model may be."""
+
+    slow = True
+    only_named = True
+    backend = "huggingface"

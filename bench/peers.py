@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench.chat import Segment
-from bench.library import Ids, Library, Saver, UnsuitedModelError
+from bench.library import CACHE_BYTES, Ids, Library, Saver, UnsuitedModelError
 
 NONE: frozenset[str] = frozenset()
 
@@ -171,6 +171,16 @@ class Fastokens(Library):
 
     def encode_uncut(self, segments: Sequence[Segment]) -> Ids:
         return np.asarray(self.tokenizer.encode_segments(segments).ids, dtype=np.uint32)
+
+    def new_prefix_cache(self) -> Any:
+        """It belongs to the tokenizer; that it is made anew empties it."""
+        self.tokenizer.enable_segment_cache(CACHE_BYTES)
+
+    def encode_cached(self, text: str, cache: Any) -> Ids:
+        return np.asarray(self.tokenizer.encode(text).ids, dtype=np.uint32)
+
+    def encode_segments_cached(self, segments: Sequence[Segment], cache: Any) -> Ids:
+        return self.encode_uncut(segments)
 
     def encode_list(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer.encode(text).ids

@@ -37,7 +37,7 @@ class Question:
     #: Asked once, of all models together.
     all_models: bool = False
     #: What its processes are given to encode; the option of that name names the files.
-    material: Literal["pieces", "chat"] = "pieces"
+    material: Literal["pieces", "chat", "conversation"] = "pieces"
     #: The only libraries that are asked; all if empty. They are asked in every round.
     libraries: tuple[str, ...] = ()
     #: The only model that is asked, if any.
@@ -59,6 +59,21 @@ def _of_chats(name: str, file: str, select: str = "", one_thread: bool = False) 
         seconds=True,
         material="chat",
         libraries=SEGMENTERS,
+        model=chat.MODEL,
+    )
+
+
+def _of_conversation(name: str, select: str, one_thread: bool = False) -> Question:
+    return Question(
+        name,
+        "conversation",
+        "test_conversation.py",
+        select=select,
+        one_thread=one_thread,
+        cpu_time=one_thread,
+        seconds=True,
+        material="conversation",
+        libraries=("tokcy", "tokcy, on tokenizers", "fastokens"),
         model=chat.MODEL,
     )
 
@@ -86,5 +101,13 @@ QUESTIONS = (
     _of_chats("chat, one thread", "test_segments.py", "chat", one_thread=True),
     _of_chats("chat, uncut", "test_segments.py", "uncut"),
     _of_chats("chats at once", "test_chats_at_once.py"),
+    _of_conversation("conversation", "not first"),
+    _of_conversation("conversation, one thread", "not first", one_thread=True),
+    # Each in a process of its own, as nothing may be known.
+    *(
+        _of_conversation("conversation, first pass", f"first_{name} and {way}")
+        for way in ("text", "segments")
+        for name in ("alone", "cached")
+    ),
 )
 GROUPS = tuple(dict.fromkeys(question.group for question in QUESTIONS))

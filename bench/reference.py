@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bench import chat
+from bench.conversation import Conversation
 from bench.crafted import crafted_texts
 from bench.libraries import LIBRARIES
 from bench.library import Ids, Saver
@@ -66,9 +67,21 @@ def make_chat_reference(model: Path, material: chat.Material, folder: Path) -> N
     (folder / "digests.json").write_text(json.dumps(digests))
 
 
+def make_conversation_reference(model: Path, conversation: Conversation, folder: Path) -> None:
+    """Write the digest of the reference's ids of all requests, of texts and of segments."""
+    library = LIBRARIES[REFERENCE](model)
+    texts, segments = conversation.ways["text"], conversation.ways["segments"]
+    ids = {
+        "text": [library.encode(text) for text in texts],
+        "segments": [library.encode_uncut(request) for request in segments],
+    }
+    digests = {way: {"requests": digest(np.concatenate(found))} for way, found in ids.items()}
+    (folder / "digests.json").write_text(json.dumps(digests))
+
+
 def save_forms(model: Path, libraries: list[str], folder: Path) -> None:
     """Write the saved form of each library that has one."""
     for name in libraries:
         library = LIBRARIES[name]
-        if issubclass(library, Saver):
+        if issubclass(library, Saver) and not library.only_named:
             library.save(model, folder / library.saved_as)

@@ -31,6 +31,18 @@ TIMES = {
     "chat": {"chat": "all cores, ms from a chat to its ids"},
     "chat, one thread": {"chat": "one thread, ms from a chat to its ids"},
     "chat, uncut": {"uncut": "all cores, ms from a chat to its ids without Kimi's cuts"},
+    "conversation": {
+        "alone": "all cores, ms for the requests of a conversation",
+        "cached": "all cores, the same with a new cache of prefixes, ms",
+    },
+    "conversation, one thread": {
+        "alone": "one thread, ms for the requests of a conversation",
+        "cached": "one thread, the same with a new cache of prefixes, ms",
+    },
+    "conversation, first pass": {
+        "first_alone": "all cores, ms for a conversation that is new to the process",
+        "first_cached": "all cores, the same with a new cache of prefixes, ms",
+    },
     "chats at once": {"chat": "ms until so many chats of 10,000 tokens at once have their ids"},
 }
 #: The questions that are asked of each model.

@@ -154,6 +154,11 @@ class Data:
             windows.write_text(json.dumps(texts, ensure_ascii=False), encoding="utf-8")
         return windows if self._there else None
 
+    def conversation(self) -> Path | None:
+        """The messages of `bench.conversation`; None without the test data."""
+        name = "agent_messages"
+        return self._find(f"corpora/{name}.jsonl", name) if self._there else None
+
     def _corpus(self, name: str) -> str:
         return self._find(f"corpora/{name}.txt", name).read_bytes().decode()
 
