@@ -26,6 +26,9 @@ round counts, each the median of its calls; of seconds the median of the rounds.
              200,000 tokens, as texts and as segments, without and with a new cache of prefixes;
              all cores, elapsed, and one thread, CPU time; also the first pass of a process, which
              has seen but the first request. Needs the test data
+    server   `tokcy serve` with Kimi K3, and on the same cores 64 clients: with prompts of 1 KB to
+             1 MB; eight of them with 1 KB and pauses of 20 ms, alone; and beside 56 with 60 KB to
+             1 MB and no pause. Needs the test data
 
 tokenizers and tiktoken, which are slow and keep to one thread for a text, are measured on less
 and have no part in cores. A whole run takes about half an hour on two cores.
@@ -54,6 +57,7 @@ from bench.reference import (
     make_chat_reference,
     make_conversation_reference,
     make_reference,
+    make_server_reference,
     save_forms,
 )
 from bench.report import tables
@@ -153,8 +157,8 @@ class Run:
     def _files(self, question: Question, model: str) -> dict[str, Path]:
         """The files that a process may be given, by what they are called."""
         if question.material != "pieces":
-            chat = question.material == "chat"
-            file = self._data.chat() if chat else self._data.conversation()
+            messages = question.material == "conversation"
+            file = self._data.conversation() if messages else self._data.windows()
             return {} if file is None else {question.material: file}
         return {Path(text).stem: self._data.pieces(text, model) for text in self._texts}
 
@@ -168,6 +172,8 @@ class Run:
             path = self._models[model]
             if question.material == "chat":
                 make_chat_reference(path, Material.read(files["chat"]), folder)
+            elif question.material == "server":
+                make_server_reference(path, Material.read(files["server"]), folder)
             elif question.material == "conversation":
                 conversation = Conversation.read(files["conversation"])
                 make_conversation_reference(path, conversation, folder)

@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--model", type=Path, required=True, help="a tokenizer.json")
     group.addoption("--other-model", type=Path, action="append", default=[])
     group.addoption("--pieces", type=Path, action="append", default=[], help="TEXT.json")
-    group.addoption("--chat", type=Path, help="a file of windows of texts")
+    group.addoption("--chat", "--server", type=Path, help="a file of windows of texts")
     group.addoption("--conversation", type=Path, help="a file of messages")
     group.addoption("--reference", type=Path, required=True, help="a folder: digests, ids, saved")
 

@@ -86,6 +86,7 @@ def _criteria(results: Results) -> Iterator[Criterion]:
         yield Criterion(says, ratio, reached)
     yield Criterion("chat, tiny: 30 µs ÷ time", 1.0, _tiny_chat(results))
     saved = _saved_by_prefixes(results)
+    yield Criterion("server: companies of clients without an error", 1.0, _served(results))
     yield Criterion("conversation: time without ÷ with a cache of prefixes", 10.0, saved)
 
 
@@ -121,6 +122,13 @@ def _tiny_chat(results: Results) -> Cells:
         return {}
     value = results.value(library=OURS, **place)
     return {"tiny": 30e-6 / value if value else 0.0}
+
+
+def _served(results: Results) -> Cells:
+    return {
+        place["name"]: float(results.value(library=OURS, **place) is not None)
+        for _, place in _places(results, "server")
+    }
 
 
 def _saved_by_prefixes(results: Results) -> Cells:

@@ -177,7 +177,7 @@ class Fastokens(Library):
         self.tokenizer.enable_segment_cache(CACHE_BYTES)
 
     def encode_cached(self, text: str, cache: Any) -> Ids:
-        return np.asarray(self.tokenizer.encode(text).ids, dtype=np.uint32)
+        return self.encode(text)
 
     def encode_segments_cached(self, segments: Sequence[Segment], cache: Any) -> Ids:
         return self.encode_uncut(segments)

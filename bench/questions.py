@@ -37,7 +37,7 @@ class Question:
     #: Asked once, of all models together.
     all_models: bool = False
     #: What its processes are given to encode; the option of that name names the files.
-    material: Literal["pieces", "chat", "conversation"] = "pieces"
+    material: Literal["pieces", "chat", "conversation", "server"] = "pieces"
     #: The only libraries that are asked; all if empty. They are asked in every round.
     libraries: tuple[str, ...] = ()
     #: The only model that is asked, if any.
@@ -108,6 +108,15 @@ QUESTIONS = (
         _of_conversation("conversation, first pass", f"first_{name} and {way}")
         for way in ("text", "segments")
         for name in ("alone", "cached")
+    ),
+    Question(
+        "server",
+        "server",
+        "test_server.py",
+        seconds=True,
+        material="server",
+        libraries=("tokcy",),
+        model=chat.MODEL,
     ),
 )
 GROUPS = tuple(dict.fromkeys(question.group for question in QUESTIONS))

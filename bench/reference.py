@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import chat
+from bench import chat, server
 from bench.conversation import Conversation
 from bench.crafted import crafted_texts
 from bench.libraries import LIBRARIES
@@ -77,6 +77,13 @@ def make_conversation_reference(model: Path, conversation: Conversation, folder:
     }
     digests = {way: {"requests": digest(np.concatenate(found))} for way, found in ids.items()}
     (folder / "digests.json").write_text(json.dumps(digests))
+
+
+def make_server_reference(model: Path, material: chat.Material, folder: Path) -> None:
+    """Write the digests of the reference's ids of all prompts."""
+    library = LIBRARIES[REFERENCE](model)
+    ids = [digest(library.encode(prompt)) for _, prompt in server.prompts(material)]
+    (folder / "digests.json").write_text(json.dumps({"server": {"ids": ids}}))
 
 
 def save_forms(model: Path, libraries: list[str], folder: Path) -> None:

@@ -45,6 +45,11 @@ TIMES = {
     },
     "chats at once": {"chat": "ms until so many chats of 10,000 tokens at once have their ids"},
 }
+SERVED = {
+    "mixed": "64 clients, 1 KB to 1 MB",
+    "small": "8 clients, 1 KB, pauses",
+    "beside": "the same beside 56 clients, 60 KB to 1 MB",
+}
 #: The questions that are asked of each model.
 PER_MODEL = {
     "load": "seconds from tokenizer.json to the ids of a first prompt",
@@ -78,6 +83,8 @@ def _model_tables(results: Results, question: str, model: str) -> Iterator[str]:
             texts = results.distinct("text", name=figure, **where)
             columns = {text: {"name": figure, "text": text, **where} for text in texts}
             yield _table(results, f"{model}: {meaning}, MB/s", columns)
+    elif question == "server":
+        yield _served(results, model, where)
     elif question in TIMES:
         for figure, meaning in TIMES[question].items():
             texts = results.distinct("text", name=figure, **where)
@@ -92,6 +99,23 @@ def _model_tables(results: Results, question: str, model: str) -> Iterator[str]:
         heading = "16 Python threads that use all models in turn, and one that does, MB/s"
         notes = {"one thread": "alone", "bytes per further thread": "bytes_per_thread", **CACHE}
         yield _table(results, heading, {"16 threads": where}, notes)
+
+
+def _served(results: Results, model: str, where: Column) -> str:
+    """A line for each company of clients; a library is not named, as there is but one."""
+    notes = {"requests/s": "requests", "MB/s": "megabytes", "tokens/s": "tokens"}
+    notes |= {
+        f"{size}, {p}, ms": f"{size} {p}" for size in ("small", "large") for p in ("p50", "p99")
+    }
+    lines = [f"### {model}: tokcy serve", "", "| clients | failed | " + " | ".join(notes) + " |"]
+    lines.append("|:---|---:|" + "---:|" * len(notes))
+    for name, meaning in SERVED.items():
+        wanted = {"name": name, "library": OURS, **where}
+        values = [results.value(key, **wanted) for key in notes.values()]
+        cells = ["—" if value is None else _number(value) for value in values]
+        problem = results.problem(**wanted) or "0"
+        lines.append(f"| {meaning} | {problem} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, ""])
 
 
 def _table(

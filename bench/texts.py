@@ -143,7 +143,7 @@ class Data:
             cut(parts[0], "".join(parts[1:])).write(pieces)
         return pieces
 
-    def chat(self) -> Path | None:
+    def windows(self) -> Path | None:
         """A file of the windows of `bench.chat`; None without the test data."""
         windows = self._scratch / "windows.json"
         if self._there and not windows.exists():
