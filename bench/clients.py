@@ -46,6 +46,8 @@ class Outcome:
     size: int
     seconds: float
     tokens: int
+    #: When the answer was there, in seconds since the clients began.
+    at: float
     #: Why there was no right answer; empty if there was.
     problem: str = ""
 
@@ -105,7 +107,8 @@ async def _client(
             except (OSError, EOFError, ValueError, asyncio.TimeoutError) as error:
                 problem = repr(error)
             passed = time.perf_counter() - began
-            outcomes.append(Outcome(len(request.body), passed, request.tokens, problem))
+            at = time.time() - start
+            outcomes.append(Outcome(len(request.body), passed, request.tokens, at, problem))
             if problem:
                 break
             await asyncio.sleep(group.pause)

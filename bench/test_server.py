@@ -120,10 +120,10 @@ def run(meter: Meter, port: int, groups: Sequence[Group]) -> list[list[Outcome]]
 def note(meter: Meter, outcomes: list[Outcome], others: Sequence[Outcome] = ()) -> None:
     """What the outcomes come to: of all for the rates, of the first ones for the delays."""
     every = [*outcomes, *others]
-    seconds = SECONDS + max(outcome.seconds for outcome in every)  # the last ones end later
-    meter.note("requests", len(every) / seconds)
-    meter.note("tokens", sum(outcome.tokens for outcome in every) / seconds)
-    meter.note("megabytes", sum(outcome.size for outcome in every) / seconds / 1e6)
+    ended = [outcome for outcome in every if outcome.at < SECONDS]
+    meter.note("requests", len(ended) / SECONDS)
+    meter.note("tokens", sum(outcome.tokens for outcome in ended) / SECONDS)
+    meter.note("megabytes", sum(outcome.size for outcome in ended) / SECONDS / 1e6)
     small = PROMPTS[0].chars * 4  # more than the bytes of any small prompt
     for name, found in (
         ("small", [outcome.seconds for outcome in outcomes if outcome.size < small]),
