@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -139,10 +140,16 @@ class Tokcy(Saver):
     def encode_uncut(self, segments: Sequence[Segment]) -> Ids:
         return self.tokenizer.encode_segments(segments)
 
-    def new_prefix_cache(self) -> Any:
+    @cached_property
+    def _prefix_cache(self) -> Any:
         from tokcy import PrefixCache
 
         return PrefixCache(max_bytes=CACHE_BYTES)
+
+    def new_prefix_cache(self) -> Any:
+        """One that was emptied: what it reads of a model at its first text is read once."""
+        self._prefix_cache.clear()
+        return self._prefix_cache
 
     def encode_cached(self, text: str, cache: Any) -> Ids:
         return self.tokenizer.encode(text, add_special_tokens=False, prefix_cache=cache)
