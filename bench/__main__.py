@@ -31,7 +31,8 @@ round counts, each the median of its calls; of seconds the median of the rounds.
              1 MB and no pause. Needs the test data
 
 tokenizers and tiktoken, which are slow and keep to one thread for a text, are measured on less
-and have no part in cores. A whole run takes about half an hour on two cores.
+and have no part in cores. A whole run takes about three quarters of an hour on
+two cores.
 """
 
 from __future__ import annotations
