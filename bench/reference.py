@@ -68,14 +68,13 @@ def make_chat_reference(model: Path, material: chat.Material, folder: Path) -> N
 
 
 def make_conversation_reference(model: Path, conversation: Conversation, folder: Path) -> None:
-    """Write the digest of the reference's ids of all requests, of texts and of segments."""
+    """Write the digests of the reference's ids of all requests, of texts and of segments."""
     library = LIBRARIES[REFERENCE](model)
     texts, segments = conversation.ways["text"], conversation.ways["segments"]
-    ids = {
-        "text": [library.encode(text) for text in texts],
-        "segments": [library.encode_uncut(request) for request in segments],
+    digests = {
+        "text": {"requests": [digest(library.encode(text)) for text in texts]},
+        "segments": {"requests": [digest(library.encode_uncut(request)) for request in segments]},
     }
-    digests = {way: {"requests": digest(np.concatenate(found))} for way, found in ids.items()}
     (folder / "digests.json").write_text(json.dumps(digests))
 
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bench.conversation import Conversation
 from bench.library import Ids, Library
-from bench.measure import Meter, digest
+from bench.measure import Meter
 
 REPEATS = 5
 WAYS = pytest.mark.parametrize("size", ["text", "segments"])
 
-#: Encodes the requests.
-Pass = Callable[[list[Any]], list[Ids]]
+Encode = Callable[[Any], Ids]
 
 
 # Those with a cache come last: some libraries keep it from then on.
@@ -28,54 +26,58 @@ Pass = Callable[[list[Any]], list[Ids]]
 
 @WAYS
 def test_alone(meter: Meter, library: Library, conversation: Conversation, size: str) -> None:
-    measure(meter, conversation, without_cache(library, size), 1 if library.slow else REPEATS)
+    encode = without_cache(library, size)
+    measure(meter, encode, conversation.ways[size], 1 if library.slow else REPEATS)
 
 
 @WAYS
 def test_cached(meter: Meter, library: Library, conversation: Conversation, size: str) -> None:
-    measure(meter, conversation, with_cache(library, size), REPEATS)
+    requests = conversation.ways[size]
+    measure(meter, with_cache(library, size, requests[0]), requests, REPEATS)
 
 
 @WAYS
 def test_first_alone(meter: Meter, library: Library, conversation: Conversation, size: str) -> None:
-    measure_first(meter, conversation, without_cache(library, size))
+    measure_first(meter, without_cache(library, size), conversation.ways[size])
 
 
 @WAYS
 def test_first_cached(
     meter: Meter, library: Library, conversation: Conversation, size: str
 ) -> None:
-    measure_first(meter, conversation, with_cache(library, size))
+    requests = conversation.ways[size]
+    measure_first(meter, with_cache(library, size, requests[0]), requests)
 
 
-def without_cache(library: Library, way: str) -> Pass:
-    encode = library.encode if way == "text" else library.encode_uncut
-    return lambda requests: [encode(request) for request in requests]
+def without_cache(library: Library, way: str) -> Encode:
+    return library.encode if way == "text" else library.encode_uncut
 
 
-def with_cache(library: Library, way: str) -> Pass:
+def with_cache(library: Library, way: str, first: Any) -> Encode:
+    """The cache is empty again before the first of the requests."""
     encode = library.encode_cached if way == "text" else library.encode_segments_cached
+    cache: Any = None
 
-    def encode_all(requests: list[Any]) -> list[Ids]:
-        cache = library.new_prefix_cache()
-        return [encode(request, cache) for request in requests]
+    def encode_next(request: Any) -> Ids:
+        nonlocal cache
+        if request is first:
+            cache = library.new_prefix_cache()
+        return encode(request, cache)
 
-    return encode_all
+    return encode_next
 
 
-def measure(meter: Meter, conversation: Conversation, encode: Pass, repeats: int) -> None:
-    requests = conversation.ways[meter.text]
-    encode(requests)
+def measure(meter: Meter, encode: Encode, requests: list[Any], repeats: int) -> None:
+    for request in requests:
+        encode(request)
     time_passes(meter, encode, requests, repeats)
 
 
-def measure_first(meter: Meter, conversation: Conversation, encode: Pass) -> None:
-    requests = conversation.ways[meter.text]
-    encode(requests[:1])
+def measure_first(meter: Meter, encode: Encode, requests: list[Any]) -> None:
+    encode(requests[0])
     time_passes(meter, encode, requests, 1)
 
 
-def time_passes(meter: Meter, encode: Pass, requests: list[Any], repeats: int) -> None:
-    size = sum(map(len, requests))
-    expected = [meter.expected("requests")] * repeats
-    meter(encode, [requests] * repeats, size, expected, lambda ids: digest(np.concatenate(ids)))
+def time_passes(meter: Meter, encode: Encode, requests: list[Any], repeats: int) -> None:
+    meter(encode, requests * repeats, 0, meter.expected("requests") * repeats)
+    meter.note("together", len(requests))
