@@ -85,8 +85,9 @@ def test_nothing_of_an_empty_text() -> None:
     cache = tokcy.PrefixCache()
     for _ in range(2):
         assert TOK.encode("", prefix_cache=cache).tolist() == []
-        assert ENGINE.encode_segments([], True, True, known=cache._view(TOK)).tolist() == []
-        assert ENGINE.encode_segments([("", True)], True, True, known=cache._view(TOK)).size == 0
+        assert ENGINE.encode_segments([], True, True, False, known=cache._view(TOK)).tolist() == []
+        nothing = ENGINE.encode_segments([("", True)], True, True, False, known=cache._view(TOK))
+        assert nothing.size == 0
     assert cache.entries == 0
 
 
@@ -145,8 +146,8 @@ def test_trust_and_segments_do_not_mix() -> None:
             for flags in ((True, True), (True, False), (False, True), (False, False)):
                 segments = [(text[:cut], flags[0]), (text[cut:], flags[1])]
                 assert (
-                    ENGINE.encode_segments(segments, True, joined, known=view).tolist()
-                    == ENGINE.encode_segments(segments, True, joined).tolist()
+                    ENGINE.encode_segments(segments, True, joined, False, known=view).tolist()
+                    == ENGINE.encode_segments(segments, True, joined, False).tolist()
                 )
 
 
@@ -154,8 +155,8 @@ def test_segments_go_on_from_the_end_of_one() -> None:
     view = PrefixView(PrefixStore(1 << 20), b"k" * 16)
     segments = [("hello the end", False), ("plain", True), ("more of it", False)]
     for n in (1, 2, 3):
-        ENGINE.encode_segments(segments[:n], True, False, known=view)
-    ids = [ENGINE.encode_segments(segments[:n], True, False).size for n in (1, 2, 3)]
+        ENGINE.encode_segments(segments[:n], True, False, False, known=view)
+    ids = [ENGINE.encode_segments(segments[:n], True, False, False).size for n in (1, 2, 3)]
     assert (view.hits, view.misses) == (2, 1)
     assert (view.cached_tokens, view.uncached_tokens) == (ids[0] + ids[1], ids[2])
 

@@ -198,9 +198,15 @@ class Twin:
             return
         engine = backend._engine
         for joined in (False, True):
-            expected = engine.encode_segments(segments, True, joined).tolist()
+            try:
+                expected = engine.encode_segments(segments, True, joined, False).tolist()
+            except TokcyError:  # of mixed trust, and changed by a normalizer
+                for view in views:
+                    with pytest.raises(TokcyError):
+                        engine.encode_segments(segments, True, joined, False, known=view)
+                continue
             for view in views:
-                found = engine.encode_segments(segments, True, joined, known=view)
+                found = engine.encode_segments(segments, True, joined, False, known=view)
                 assert found.tolist() == expected, segments
 
 

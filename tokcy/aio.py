@@ -25,6 +25,7 @@ from tokcy.threads import get_num_threads
 if TYPE_CHECKING:
     from tokcy.backend import Ids
     from tokcy.batch import TokenBatch
+    from tokcy.prefix_cache import PrefixCache
 
 __all__ = ["AsyncEncoding", "inline_length"]
 
@@ -69,6 +70,7 @@ class AsyncEncoding:
         allow_special: bool = True,
         num_threads: SupportsIndex | None = None,
         chunking: str | None = None,
+        prefix_cache: PrefixCache | None = None,
     ) -> Ids:
         """`encode`, without holding up the event loop."""
         call = functools.partial(
@@ -78,6 +80,7 @@ class AsyncEncoding:
             allow_special=allow_special,
             num_threads=num_threads,
             chunking=chunking,
+            prefix_cache=prefix_cache,
         )
         return await _run(call, self._is_short([text]))
 

@@ -65,6 +65,7 @@ class Backend(Protocol):
         joined: bool,
         chunked: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> Ids: ...
 
     def encode_with_offsets(

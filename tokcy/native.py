@@ -131,10 +131,11 @@ class NativeBackend:
         joined: bool,
         chunked: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> Ids:
         segments = list(segments)
         ids = self._engine.encode_segments(
-            segments, add_special_tokens, joined, chunked, num_threads
+            segments, add_special_tokens, joined, chunked, num_threads, known=known
         )
         if len(self._control_ids):  # the segments are known to be sound by now
             self._refuse_control_ids_of_segments(segments, joined, chunked)
@@ -326,8 +327,11 @@ class FittingBackend(NativeBackend):
         joined: bool,
         chunked: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> Ids:
-        ids = super().encode_segments(segments, add_special_tokens, joined, chunked, num_threads)
+        ids = super().encode_segments(
+            segments, add_special_tokens, joined, chunked, num_threads, known
+        )
         return self._lengths.fit(ids, bool(add_special_tokens))
 
     def count(

@@ -7,6 +7,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
+from tokcy._prefix import PrefixView
 from tokcy.backend import Backend, Ids, Offsets
 from tokcy.errors import TokcyError
 
@@ -30,14 +31,17 @@ def encode_in_chunks(
     add_special_tokens: bool,
     allow_special: bool,
     num_threads: SupportsIndex | None,
+    known: PrefixView | None = None,
 ) -> Ids:
     """As `Backend.encode`, the text cut up; ValueError if there is no such way to cut."""
     chunked = is_chunked(chunking)
     if not _may_be_cut(text):
-        return backend.encode(text, add_special_tokens, allow_special, num_threads)
+        return backend.encode(text, add_special_tokens, allow_special, num_threads, known)
     segments = [(text, allow_special)]
     try:
-        return backend.encode_segments(segments, add_special_tokens, False, chunked, num_threads)
+        return backend.encode_segments(
+            segments, add_special_tokens, False, chunked, num_threads, known
+        )
     except TokcyError as error:
         raise type(error)(str(error).removeprefix("segments[0]: ")) from None
 

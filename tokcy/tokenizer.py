@@ -61,7 +61,7 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
                 25,000 in a row that are whitespace or that are not. It changes ids at the cuts.
                 `tokenizers` knows no such cuts.
             prefix_cache: where beginnings of texts are kept, so that only what follows a known
-                one is encoded. Not yet with ``chunking``.
+                one is encoded.
 
         Returns:
             uint32[n].
@@ -70,11 +70,11 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
             EncodeTypeError: not a str, or one with a lone surrogate.
             TokcyError: under ``allow_special=False`` the model makes a control token of the text.
         """
+        known = None if prefix_cache is None else prefix_cache._view(self)
         if chunking is not None:
             return encode_in_chunks(
-                self._backend, text, chunking, add_special_tokens, allow_special, num_threads
+                self._backend, text, chunking, add_special_tokens, allow_special, num_threads, known
             )
-        known = None if prefix_cache is None else prefix_cache._view(self)
         return self._backend.encode(text, add_special_tokens, allow_special, num_threads, known)
 
     def encode_to_list(
@@ -95,12 +95,12 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
         Raises:
             EncodeTypeError, TokcyError: as in `encode`.
         """
+        known = None if prefix_cache is None else prefix_cache._view(self)
         if chunking is not None:
             ids: list[int] = encode_in_chunks(
-                self._backend, text, chunking, add_special_tokens, allow_special, num_threads
+                self._backend, text, chunking, add_special_tokens, allow_special, num_threads, known
             ).tolist()
             return ids
-        known = None if prefix_cache is None else prefix_cache._view(self)
         return self._backend.encode_to_list(
             text, add_special_tokens, allow_special, num_threads, known
         )
@@ -145,6 +145,7 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
         chunking: str | None = None,
         out: Ids | None = None,
         num_threads: SupportsIndex | None = None,
+        prefix_cache: PrefixCache | None = None,
     ) -> Ids:
         """The token ids of a prompt whose parts are trusted or not, such as a chat.
 
@@ -157,7 +158,7 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
                 Without it each segment is a text by itself, and nothing crosses a border.
             chunking: as in `encode`, of each segment, or of the joined text.
             out: an array to write the ids to: uint32, of one dimension, contiguous, writable.
-            num_threads: as in `encode`.
+            num_threads, prefix_cache: as in `encode`.
 
         Returns:
             uint32[n]; with ``out`` its first n items.
@@ -169,8 +170,9 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
             TokcyError: the model makes a control token of text that is not trusted.
             ValueError: there is no such way to cut.
         """
+        known = None if prefix_cache is None else prefix_cache._view(self)
         ids = self._backend.encode_segments(
-            segments, add_special_tokens, join, is_chunked(chunking), num_threads
+            segments, add_special_tokens, join, is_chunked(chunking), num_threads, known
         )
         return ids if out is None else write_ids(ids, out)
 
@@ -204,13 +206,12 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
         Raises:
             EncodeTypeError, TokcyError: as in `encode`.
         """
-        if chunking is not None:
-            return len(
-                encode_in_chunks(
-                    self._backend, text, chunking, add_special_tokens, allow_special, num_threads
-                )
-            )
         known = None if prefix_cache is None else prefix_cache._view(self)
+        if chunking is not None:
+            ids = encode_in_chunks(
+                self._backend, text, chunking, add_special_tokens, allow_special, num_threads, known
+            )
+            return len(ids)
         return self._backend.count(text, add_special_tokens, allow_special, num_threads, known)
 
     def count_batch(

@@ -11,6 +11,7 @@ import numpy as np
 from tokcy.backend import Ids
 from tokcy.batch import TokenBatch
 from tokcy.errors import ChatTemplateError
+from tokcy.prefix_cache import PrefixCache
 from tokcy.spec import AddedToken, TokenizerConfig
 from tokcy.spec.config import NAMED_TOKENS
 
@@ -59,6 +60,7 @@ class ChatMethods:
             add_special_tokens: bool = False,
             chunking: str | None = None,
             num_threads: SupportsIndex | None = None,
+            prefix_cache: PrefixCache | None = None,
         ) -> Ids: ...
 
     def render_segments(
@@ -188,6 +190,7 @@ class ChatMethods:
         trust_content: bool = False,
         chunking: str | None = None,
         num_threads: SupportsIndex | None = None,
+        prefix_cache: PrefixCache | None = None,
         **template_kwargs: Any,
     ) -> Any:
         """The token ids of a conversation; no message, tool or document becomes a control token.
@@ -198,7 +201,7 @@ class ChatMethods:
             messages: a conversation as in `render_segments`, or a list of conversations.
             tokenize: with ``False`` the text is returned, of which no one knows any longer what in
                 it is to be trusted.
-            chunking, num_threads: as in `encode_segments`.
+            chunking, num_threads, prefix_cache: as in `encode_segments`.
 
         The other arguments are those of `render_segments`.
 
@@ -222,6 +225,7 @@ class ChatMethods:
                 "trust_content": trust_content,
                 "chunking": chunking,
                 "num_threads": num_threads,
+                "prefix_cache": prefix_cache,
             }
             found = [self.apply_chat_template(m, tools, **options, **own) for m in messages]
             if not tokenize:
@@ -237,6 +241,7 @@ class ChatMethods:
             add_special_tokens=False,
             chunking=chunking,
             num_threads=num_threads,
+            prefix_cache=prefix_cache,
         )
 
     def _prepared(

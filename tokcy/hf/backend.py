@@ -231,12 +231,19 @@ class HuggingFaceBackend:
         joined: bool,
         chunked: bool,
         num_threads: SupportsIndex | None,
+        known: PrefixView | None = None,
     ) -> Ids:
         """uint32[n]; TokcyError also where joined texts cannot be told apart exactly."""
         check_num_threads(num_threads)
         parts = parts_of(segments, joined, chunked)
+
+        def encode(text: str) -> Ids:
+            return self.encode(text, False, True, None, known)
+
         with hugging_face_errors():
-            return self._segments.encode(parts, bool(add_special_tokens))
+            return self._segments.encode(
+                parts, bool(add_special_tokens), None if known is None else encode
+            )
 
     @cached_property
     def _segments(self) -> SegmentEncoder:

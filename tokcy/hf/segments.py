@@ -60,50 +60,64 @@ class SegmentEncoder:
         )
         self._check = check
 
-    def encode(self, parts: list[Stretches], add_special_tokens: bool) -> Ids:
+    def encode(
+        self,
+        parts: list[Stretches],
+        add_special_tokens: bool,
+        encode_trusted: Callable[[str], Ids] | None = None,
+    ) -> Ids:
         """The ids of some texts in a row, and around them what the post-processor puts there.
+
+        Args:
+            parts: the texts.
+            add_special_tokens: whether it does.
+            encode_trusted: gives the ids of a trusted text, from a cache, where nothing is added.
 
         Raises:
             TokcyError: the model makes a control token of what is not trusted, or a text cannot be
                 encoded exactly.
         """
-        encodings = [encoding for part in parts for encoding in self._encode_part(part)]
-        if not add_special_tokens and self._trusted is self._whole:
-            ids = list(chain.from_iterable(encoding.ids for encoding in encodings))
-        elif isinstance(self._whole, NextTokenizer):
-            raise self._whole.lacks("neither puts tokens around ids, nor cuts or fills them up")
-        else:
-            merged = Encoding.merge(encodings, growing_offsets=True)
-            ids = self._whole.post_process(merged, None, add_special_tokens).ids
-        return np.array(ids, dtype=np.uint32)
+        sections = [section for part in parts for section in self._sections_of(part)]
+        if add_special_tokens or self._trusted is not self._whole:
+            encodings = [self._encoding(text, flag) for text, flag in sections]
+            return np.array(self._post_process(encodings, add_special_tokens).ids, dtype=np.uint32)
+        rows = [
+            encode_trusted(text) if flag and encode_trusted else self._encoding(text, flag).ids
+            for text, flag in sections
+        ]
+        return np.array(list(chain.from_iterable(rows)), dtype=np.uint32)
 
-    def _encode_part(self, stretches: Stretches) -> list[Encoding]:
+    def _post_process(self, encodings: list[Encoding], add_special_tokens: bool) -> Encoding:
+        if isinstance(self._whole, NextTokenizer):
+            raise self._whole.lacks("neither puts tokens around ids, nor cuts or fills them up")
+        merged = Encoding.merge(encodings, growing_offsets=True)
+        return self._whole.post_process(merged, None, add_special_tokens)
+
+    def _encoding(self, text: str, trusted: bool) -> Encoding:
+        if trusted:
+            return encode_text(self._trusted, text, False)
+        encoding = encode_text(self._plain, text, False)
+        self._check(encoding)
+        return encoding
+
+    def _sections_of(self, stretches: Stretches) -> Stretches:
+        """What of a text is encoded by itself, with all added tokens or with none."""
         text = "".join(stretch for stretch, _ in stretches)
         if all(flag for _, flag in stretches):
-            return [encode_text(self._trusted, text, False)]
+            return [(text, True)]
         if not any(flag for _, flag in stretches):
-            return [self._encode_untrusted(text)]
+            return [(text, False)]
         trusted, others = self._places(text, stretches)
         if not others:
-            return [encode_text(self._trusted, text, False)]
+            return [(text, True)]
         if not trusted:
-            return [self._encode_untrusted(text)]
+            return [(text, False)]
         if not self._is_exact_in_sections:
             raise TokcyError(
                 "text that is not trusted holds an added token, or a part of one that trusted text "
                 "completes; on the Hugging Face backend this model can then not be encoded exactly"
             )
-        return [
-            encode_text(self._trusted, section, False)
-            if is_token
-            else self._encode_untrusted(section)
-            for section, is_token in _sections(text, trusted)
-        ]
-
-    def _encode_untrusted(self, text: str) -> Encoding:
-        encoding = encode_text(self._plain, text, False)
-        self._check(encoding)
-        return encoding
+        return list(_sections(text, trusted))
 
     def _places(
         self, text: str, stretches: Stretches

@@ -73,7 +73,7 @@ _CHAT_FIELDS = (
 #: render and encode, among them those by which a message could become a control token.
 NO_VARIABLES = frozenset(
     {*_CHAT_FIELDS, "self", "trust_content", "tokenize", "join", "chunking", "num_threads"}
-    | {"segments", "out", "template_kwargs"}
+    | {"prefix_cache", "segments", "out", "template_kwargs"}
 )
 _IDS_FIELDS = ("model", "tokens", "skip_special_tokens")
 
