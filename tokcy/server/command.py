@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, get_args
 
-from tokcy import Tokenizer, get_num_threads
+from tokcy import PrefixCache, Tokenizer, get_num_threads
 from tokcy.choice import BackendName
 from tokcy.errors import TokcyError
 
@@ -79,6 +79,13 @@ def add_serve_command(commands: Any, load: Callable[[str, argparse.Namespace], T
         help="of a body (%(default)s)",
     )
     add(
+        "--prefix-cache-bytes",
+        type=_bytes,
+        default=64 << 20,
+        metavar="N",
+        help="memory for what texts begin with, which all models share; 0: none (%(default)s)",
+    )
+    add(
         "--grace",
         type=_positive,
         default=30,
@@ -132,22 +139,27 @@ def _serve(
 
 
 def _frontend(arguments: argparse.Namespace, names: list[str], tokenizers: list[Tokenizer]) -> Any:
+    from tokcy.prefix_metrics import PrefixCacheCollector
     from tokcy.server.app import Frontend
     from tokcy.server.metrics import Metrics
     from tokcy.server.models import Models, ServedModel
     from tokcy.server.transfer import BodyReader
 
+    cache = PrefixCache(arguments.prefix_cache_bytes) if arguments.prefix_cache_bytes else None
     models = [
         ServedModel(
             name,
             tokenizer,
             arguments.max_model_len,
             arguments.trust_request_chat_template,
+            cache,
         )
         for name, tokenizer in zip(names, tokenizers, strict=True)
     ]
     reader = BodyReader(arguments.max_request_bytes, TOTAL_BYTES, STALL_SECONDS)
-    metrics = Metrics(models)
+    sources = {tokenizer.source: name for name, tokenizer in zip(names, tokenizers, strict=True)}
+    prefixes = None if cache is None else PrefixCacheCollector(cache, sources)
+    metrics = Metrics(models, prefixes)
     return Frontend(Models(models), metrics, reader, get_num_threads(), STALL_SECONDS)
 
 
@@ -173,6 +185,10 @@ def _announce(names: list[str], listening: socket.socket) -> None:
 
 def _positive(word: str) -> int:
     return _number(word, 1, 2**53)
+
+
+def _bytes(word: str) -> int:
+    return _number(word, 0, 2**53)
 
 
 def _port(word: str) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from tokcy.prefix_metrics import PrefixCacheCollector
 from tokcy.server.models import ServedModel
 
 __all__ = ["Metrics"]
@@ -23,11 +24,14 @@ _BUCKETS = tuple(unit * 10**exponent for exponent in range(-5, 1) for unit in (1
 class Metrics:
     """The counters of one server, in a registry of their own."""
 
-    def __init__(self, models: Iterable[ServedModel]) -> None:
+    def __init__(
+        self, models: Iterable[ServedModel], prefixes: PrefixCacheCollector | None = None
+    ) -> None:
         """Register them.
 
         Args:
             models: those that are served.
+            prefixes: reads their prefix cache.
         """
         self.registry = CollectorRegistry()
         self.requests = self._counter(
@@ -49,6 +53,8 @@ class Metrics:
             "tokcy_inflight_requests", "Requests being served", registry=self.registry
         )
         self.registry.register(_ModelCollector(tuple(models)))
+        if prefixes is not None:
+            self.registry.register(prefixes)
 
     def _counter(self, name: str, text: str, labels: list[str]) -> Counter:
         return Counter(f"tokcy_{name}", text, labels, registry=self.registry)

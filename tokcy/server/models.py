@@ -14,6 +14,7 @@ from tokcy._json import write_ids, write_text
 from tokcy.aio import inline_length
 from tokcy.backend import Ids
 from tokcy.errors import TokcyError
+from tokcy.prefix_cache import PrefixCache
 from tokcy.server.errors import RequestError
 from tokcy.server.requests import ChatTask, IdsTask, Task, TextTask
 
@@ -47,6 +48,7 @@ class ServedModel:
         tokenizer: Tokenizer,
         max_model_len: int | None = None,
         trust_templates: bool = False,
+        prefix_cache: PrefixCache | None = None,
     ) -> None:
         """Wrap a tokenizer.
 
@@ -56,6 +58,7 @@ class ServedModel:
             max_model_len: tokens that the model takes, for answers; by default what the
                 configuration says, if it does.
             trust_templates: let requests bring a chat template of their own.
+            prefix_cache: for what texts and conversations begin with.
         """
         self.name = name
         self.tokenizer = tokenizer
@@ -65,6 +68,7 @@ class ServedModel:
             max_model_len = int(said)
         self.max_model_len = max_model_len
         self._trust_templates = trust_templates
+        self._prefix_cache = prefix_cache
         tokenizer.decode(tokenizer.encode("a"))  # makes what is made at first use
         self._max_id = max(tokenizer.get_vocab().values(), default=-1)
         self._inline_length = inline_length(tokenizer.backend)
@@ -129,6 +133,7 @@ class ServedModel:
                     add_special_tokens=task.add_special_tokens,
                     allow_special=task.allow_special,
                     num_threads=THREADS_PER_REQUEST,
+                    prefix_cache=self._prefix_cache,
                 )
         except (TokcyError, RecursionError) as error:
             param = "messages" if isinstance(task, ChatTask) else "prompt"
@@ -152,6 +157,7 @@ class ServedModel:
             join=True,
             add_special_tokens=task.add_special_tokens,
             num_threads=THREADS_PER_REQUEST,
+            prefix_cache=self._prefix_cache,
         )
 
     def _token_strs(self, ids: Ids) -> Iterator[bytes]:
