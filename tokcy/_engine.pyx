@@ -1,88 +1,34 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Text → ids: the way of one prompt through the compiled rooms, over the cores.
+"""Texts → ids: the engine of one tokenizer, for one text (see _text) and for many.
 
-One text is prepared (added tokens, normalization), its pieces are found, and the pieces are
-encoded, unit by unit: a unit is some tens of kilobytes of consecutive spans. The ids of a long
-text are written to memory that has room for an id for each byte (a piece never becomes more), and
-that the NumPy array takes over, cut to size.
-The short texts of a batch are joined and go the same way as one text, each a unit.
+The short texts of a batch are joined in groups. A group goes the way of one text, on one thread,
+each of its texts a unit, and the groups are spread over the threads. A long text is shared by all.
 
-The GIL is released throughout, but for a short text, which would take longer, and for what is done
-for each string of a batch. Between blocks of units the main thread takes it for a moment to see
-signals, so that Ctrl-C stops a long call.
+What is done for each string of a batch needs the GIL; for the rest it is released.
 """
 
 cimport cython
 cimport numpy as cnp
-from cpython.list cimport PyList_New
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport prange
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from tokcy._added cimport Part, Stretch, part_of_stretch
-from tokcy._bpe cimport Bpe, Tally, Unknown
+from tokcy._bpe cimport Tally
 from tokcy._cache cimport Cache
-from tokcy._job cimport (
-    BREAK,
-    Ids,
-    Job,
-    Unit,
-    ids_append,
-    ids_reserve,
-    job_free,
-    job_init,
-    job_join,
-    job_open_slots,
-    job_place,
-    job_plan,
-    job_take_slot,
-)
-from tokcy._lists cimport fill_list
-from tokcy._locate cimport locate, to_characters
-from tokcy._platform cimport tk_cas64, tk_store_release64
-from tokcy._prefix cimport PrefixStore, PrefixView, copy_ids
-from tokcy._prepare cimport (
-    Prepared,
-    Preparer,
-    Span,
-    leave_tokens_out,
-    prepared_init,
-    release,
-)
-from tokcy._pretok cimport PreTokenizer
-from tokcy._resume cimport (
-    Resume,
-    resume_close,
-    resume_count,
-    resume_open,
-    resume_sections,
-    resume_shift,
-)
-from tokcy._segments cimport Segments, segments_close, segments_open
+from tokcy._job cimport Ids, Job, ids_append, ids_reserve, job_free, job_init, job_join
+from tokcy._prepare cimport Prepared, prepared_init, release
 from tokcy._source cimport Source, source_close, source_open
-from tokcy._status cimport INTERRUPTED, OUT_OF_MEMORY, check_signals, raise_status
-
-import numpy as np
+from tokcy._status cimport OUT_OF_MEMORY, check_signals, raise_status
+from tokcy._text cimport TextEngine, give_team_back, new_array, take_team
 
 from tokcy.errors import EncodeTypeError
-from tokcy.threads import resolve_num_threads
 
 cnp.import_array()
 
 cdef enum:
-    SHORT_TEXT_BYTES = 4096         # some 10 µs; releasing the GIL takes 50 ns, and more to get it
-    SERIAL_UNIT_BYTES = 1 << 20     # a unit where one thread has it all
-    BLOCK_BYTES = 4 << 20           # work per thread between two looks for signals
     LONG_TEXT_BYTES = 1 << 20       # in a batch: long enough to be shared by all threads
     TEXTS_WITH_GIL = 1024           # strings of a batch between two chances for other threads
-
-
-cdef enum Form:             # of the ids of one text
-    ARRAY
-    LIST
-    COUNT
 
 
 cdef struct Group:          # consecutive texts of a batch that one thread encodes
@@ -94,382 +40,9 @@ cdef struct Group:          # consecutive texts of a batch that one thread encod
     Tally tally
 
 
-# One call at a time uses several threads; calls from other Python threads meanwhile run on their
-# own thread alone, as a team for each would oversubscribe the cores.
-cdef uint64_t parallel_calls = 0
-
-
 @cython.final
-cdef class Engine:
-    """Preparer, pre-tokenizer and model of one tokenizer; immutable, shared by threads.
-
-    Args:
-        preparer, pretokenizer, model: the rooms that a text passes.
-        prefix, suffix: ids that the post-processor puts around a text.
-        unit_bytes: text that a thread takes at a time, where several share one.
-        bytes_per_thread: text for which another thread pays.
-    """
-
-    cdef Preparer preparer
-    cdef PreTokenizer pretokenizer
-    cdef readonly Bpe model
-    cdef Ids prefix
-    cdef Ids suffix
-    cdef bint drops
-    cdef size_t unit_bytes
-    cdef size_t bytes_per_thread
-
-    def __cinit__(self, Preparer preparer, PreTokenizer pretokenizer, Bpe model, prefix=(),
-                  suffix=(), *, size_t unit_bytes=32 << 10, size_t bytes_per_thread=64 << 10):
-        # 64 KB take about 600 µs; a parallel region costs 2-6 µs hot, 10-17 µs cold, and 6 ms
-        # on a busy machine.
-        if unit_bytes == 0 or bytes_per_thread == 0:
-            raise ValueError("unit_bytes and bytes_per_thread must be at least 1")
-        self.preparer = preparer
-        self.pretokenizer = pretokenizer
-        self.model = model
-        self.drops = pretokenizer.drops
-        self.unit_bytes = unit_bytes
-        self.bytes_per_thread = bytes_per_thread
-        _fill(&self.prefix, prefix)
-        _fill(&self.suffix, suffix)
-
-    def __dealloc__(self):
-        free(self.prefix.data)
-        free(self.suffix.data)
-
-    # ---------------------------------------------------------------- one text
-
-    def encode(self, text, bint special, bint added, num_threads=None, PrefixView known=None):
-        """The ids of one text.
-
-        Args:
-            text: any str without lone surrogates.
-            special: put the post-processor's ids around it.
-            added: recognise added tokens in it.
-            num_threads: at most so many threads; None for the process's setting.
-            known: where texts are looked up and stored, with the key of this engine.
-
-        Returns:
-            uint32[n].
-
-        Raises:
-            EncodeTypeError: not a str, or not expressible in UTF-8.
-        """
-        return self._encode(text, special, added, num_threads, known, ARRAY)
-
-    def encode_to_list(self, text, bint special, bint added, num_threads=None,
-                       PrefixView known=None):
-        """What `encode` gives as a list of Python integers, made without an array."""
-        return self._encode(text, special, added, num_threads, known, LIST)
-
-    def count(self, text, bint special, bint added, num_threads=None, PrefixView known=None):
-        """How many ids `encode` would give."""
-        return self._encode(text, special, added, num_threads, known, COUNT)
-
-    cdef object _encode(self, text, bint special, bint added, num_threads, PrefixView known,
-                        Form form):
-        cdef Source source
-        cdef Job job
-        cdef Tally tally
-        cdef Cache* cache
-        cdef Stretch whole
-        cdef Part part
-        source_open(text, &source)
-        if known is not None:
-            part_of_stretch(&part, &whole, 0, source.size)
-            part.n_trusted = added
-            try:
-                return self._encode_known(source.bytes, source.size, &part, source.size > 0,
-                                          special, num_threads, known, form)
-            finally:
-                source_close(&source)
-        cache = self.model.acquire_cache()
-        job_init(&job)
-        if form == ARRAY and special:
-            job.before, job.after = self.prefix.size, self.suffix.size
-        memset(&tally, 0, sizeof(Tally))
-        try:
-            raise_status(self._run(&source, added, num_threads, cache, &job, &tally))
-            if form == COUNT:
-                return job.n_ids + (self.prefix.size + self.suffix.size if special else 0)
-            return self._list(&job, special) if form == LIST else self._array(&job, special)
-        finally:
-            _dispose(&job, &source)
-            self.model.release_cache(cache, &tally)
-
-    cdef int _run(self, const Source* source, bint added, num_threads, Cache* cache, Job* job,
-                  Tally* tally) except? -3:
-        """Take one text through the rooms, the GIL released unless it is short; a status."""
-        cdef int threads = self._threads_for(source.size, num_threads), status
-        if source.size < SHORT_TEXT_BYTES:
-            return self._encode_text(cache, source, added, threads, job, tally)
-        with nogil:
-            status = self._encode_text(cache, source, added, threads, job, tally)
-        return status
-
-    cdef cnp.ndarray _array(self, Job* job, bint special):
-        """The ids of an encoded text, uint32[n]."""
-        cdef size_t n = job.before + job.n_ids + job.after
-        cdef uint32_t* out
-        cdef cnp.ndarray ids
-        if job.room != NULL:
-            ids = _array_of(&job.room, n)
-            out = <uint32_t*>cnp.PyArray_DATA(ids)
-        else:
-            ids = _empty(n)
-            out = <uint32_t*>cnp.PyArray_DATA(ids)
-            if n < SHORT_TEXT_BYTES:
-                memcpy(out + job.before, job.ids, 4 * job.n_ids)
-            else:
-                with nogil:
-                    memcpy(out + job.before, job.ids, 4 * job.n_ids)
-        self._surround(job, out)
-        return ids
-
-    cdef void _surround(self, const Job* job, uint32_t* out) noexcept nogil:
-        """Write the post-processor's ids before and behind those of the text."""
-        memcpy(out, self.prefix.data, 4 * (job.before - job.n_known))
-        memcpy(out + job.before + job.n_ids, self.suffix.data, 4 * job.after)
-
-    cdef list _list(self, const Job* job, bint special):
-        """The ids of an encoded text, list[int]."""
-        cdef size_t before = self.prefix.size if special else 0
-        cdef size_t after = self.suffix.size if special else 0
-        cdef list ids = PyList_New(before + job.n_ids + after)
-        fill_list(ids, 0, self.prefix.data, before)
-        fill_list(ids, before, job.ids, job.n_ids)
-        fill_list(ids, before + job.n_ids, self.suffix.data, after)
-        return ids
-
-    # ----------------------------------------------------- texts with known beginnings
-
-    cdef object _encode_known(self, const uint8_t* raw, size_t size, const Part* parts,
-                              size_t n_parts, bint special, num_threads, PrefixView known,
-                              Form form):
-        """As `_encode`, of a text of parts whose beginning may be stored."""
-        cdef Job job
-        cdef Resume resume
-        cdef Tally tally
-        cdef int threads = self._threads_for(size, num_threads), status = INTERRUPTED
-        cdef Cache* cache = self.model.acquire_cache()
-        cdef cnp.ndarray ids = None
-        cdef const uint8_t* key = known.key
-        cdef PrefixStore store = known.store
-        job_init(&job)
-        memset(&tally, 0, sizeof(Tally))
-        try:
-            with nogil:         # short texts, too: the store may have to be waited for
-                status = self._go_on(cache, store, key, raw, parts, n_parts, special, threads,
-                                     &job, &resume, &tally)
-            raise_status(status)
-            if form != COUNT:
-                ids = self._array(&job, True)
-                job.ids = <uint32_t*>cnp.PyArray_DATA(ids) + job.before     # it may have taken them
-                with nogil:
-                    copy_ids(&resume.found, &resume.base, job.ids - job.n_known)
-        finally:
-            with nogil:
-                if status == 0:
-                    resume_count(&resume, &job)
-                resume_close(store, &resume, job.ids if status == 0 else NULL)
-                job_free(&job)
-            self.model.release_cache(cache, &tally)
-        known.count(resume.base.n_ids, job.n_ids)
-        if form == COUNT:
-            return job.before + job.n_ids + job.after
-        return ids.tolist() if form == LIST else ids
-
-    cdef int _go_on(self, Cache* cache, PrefixStore store, const uint8_t* key, const uint8_t* raw,
-                    const Part* parts, size_t n_parts, bint special, int threads, Job* job,
-                    Resume* resume, Tally* tally) noexcept nogil:
-        """Look the text up and encode what follows; a status."""
-        cdef size_t size = parts[n_parts - 1].end if n_parts else 0
-        cdef int status = resume_open(store, self.preparer, key, raw, parts, n_parts, resume)
-        if status == 0:
-            status = resume_sections(resume, self.preparer, &job.prepared)
-        if status == 0:
-            status = self.preparer.settle_sections(raw, size, parts + resume.part,
-                                                   n_parts - resume.part, False, &job.prepared)
-        if status:
-            return status
-        resume_shift(resume, &job.prepared)
-        job.n_breaks = resume.n_cuts
-        job.n_known = resume.base.n_ids
-        job.before = (self.prefix.size if special else 0) + job.n_known
-        job.after = self.suffix.size if special else 0
-        threads = <int>max(<size_t>1, min(<size_t>threads,
-                                          job.prepared.size // self.bytes_per_thread))
-        return self._encode_job(cache, job, threads, True, tally)
-
-    cdef int _threads_for(self, size_t size, num_threads) except -1:
-        """Threads that pay for so many bytes; the setting is asked only where it can matter."""
-        if size < 2 * self.bytes_per_thread:
-            if num_threads is not None:
-                resolve_num_threads(num_threads)        # a bad value is an error on any text
-            return 1
-        return min(<size_t>resolve_num_threads(num_threads), size // self.bytes_per_thread)
-
-    cdef int _encode_text(self, Cache* cache, const Source* source, bint added, int threads,
-                          Job* job, Tally* tally) noexcept nogil:
-        cdef int status = self.preparer.prepare(source.bytes, source.size, added, False,
-                                                &job.prepared)
-        if status == 0:
-            status = self._encode_job(cache, job, threads, True, tally)
-        return status
-
-    cdef int _encode_job(self, Cache* cache, Job* job, int threads, bint interruptible,
-                         Tally* tally) noexcept nogil:
-        """Encode what is prepared, on so many threads if no other call has several."""
-        cdef bint parallel = threads > 1 and tk_cas64(&parallel_calls, 0, 1)
-        cdef int status = job_plan(job, self.unit_bytes if parallel else SERIAL_UNIT_BYTES)
-        if not parallel:
-            threads = 1
-        if status == 0:
-            status = self._find_pieces(job, threads)
-        if status == 0:
-            status = self._encode_units(cache, job, threads, interruptible, tally)
-        if parallel:
-            tk_store_release64(&parallel_calls, 0)
-        return status
-
-    cdef int _find_pieces(self, Job* job, int threads) noexcept nogil:
-        job.text.bytes = job.prepared.text
-        job.text.size = job.prepared.size
-        job.text.starts = job.starts
-        job.text.skips = job.skips if self.drops else NULL
-        if job.prepared.size == 0:
-            return 0
-        return self.pretokenizer.find_pieces(job.prepared.text, job.prepared.size, job.starts,
-                                             job.skips, threads, 0)
-
-    cdef int _encode_units(self, Cache* cache, Job* job, int threads, bint interruptible,
-                           Tally* tally) noexcept nogil:
-        cdef Py_ssize_t first = 0, last, n = job.n_units, u
-        cdef Py_ssize_t block = threads * (BLOCK_BYTES // (self.unit_bytes if threads > 1
-                                                           else SERIAL_UNIT_BYTES) + 1)
-        cdef int status = job_open_slots(job, min(block, n)) if threads > 1 else 0
-        while first < n and status == 0:
-            last = min(first + block, n)
-            if threads > 1:
-                for u in prange(first, last, schedule="dynamic", num_threads=threads):
-                    self._encode_apart(cache, job, job.units + u)
-                job_place(job)
-            else:
-                for u in range(first, last):
-                    self._encode_unit(cache, job, job.units + u, job.ids + job.n_ids)
-                    job.n_ids += job.units[u].n_ids
-            first = last
-            if interruptible and first < n:
-                status = check_signals()
-        for u in range(first):
-            tally.pieces += job.units[u].tally.pieces
-            tally.misses += job.units[u].tally.misses
-            if job.units[u].status:
-                status = job.units[u].status
-        return status
-
-    cdef void _encode_apart(self, Cache* cache, Job* job, Unit* unit) noexcept nogil:
-        """Encode a unit while other threads encode others."""
-        unit.slot = job_take_slot(job, unit)
-        if unit.slot == NULL:
-            unit.status = OUT_OF_MEMORY
-        else:
-            self._encode_unit(cache, job, unit, unit.slot.ids)
-        tk_store_release64(&unit.done, 1)
-        job_place(job)
-
-    cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit,
-                           uint32_t* out) noexcept nogil:
-        cdef const Span* span
-        cdef size_t s, begin, end, n = 0
-        cdef Unknown unknown        # for all spans: between added tokens few come together
-        unknown.n = unknown.n_holes = 0
-        for s in range(unit.first_span, unit.end_span):
-            span = job.prepared.spans + s
-            if span.token >= 0:
-                out[n] = <uint32_t>span.token
-                n += span.token != BREAK
-                continue
-            begin = unit.begin if s == unit.first_span else span.begin
-            end = unit.end if s + 1 == unit.end_span else span.end
-            unit.status = self.model.encode_pieces(cache, &job.text, begin, end, span.end,
-                                                   out, &n, &unknown, &unit.tally)
-            if unit.status:
-                return
-        unit.n_ids = self.model.merge_unknown(cache, &unknown, out, n, &unit.tally)
-
-    # ---------------------------------------------------------------- segments
-
-    def encode_segments(self, segments, bint special, bint joined, bint chunked,
-                        num_threads=None, *, bint plain_only=False, PrefixView known=None):
-        """The ids of typed segments.
-
-        Args:
-            segments: (text, allow_special) pairs.
-            special: put the post-processor's ids around all of them.
-            joined: they are one text, in which added tokens are only found in what is trusted;
-                else each is a text by itself.
-            chunked: long texts of these are cut up as Kimi's own code does it.
-            num_threads: as in `encode`.
-            plain_only: leave out the ids of added tokens.
-            known: as in `encode`; not with `plain_only`.
-
-        Returns:
-            uint32[n].
-
-        Raises:
-            EncodeTypeError: an item is no pair, or its text no str that UTF-8 can express.
-        """
-        cdef Segments opened
-        cdef Job job
-        cdef Tally tally
-        cdef Cache* cache
-        cdef int threads
-        segments_open(segments, joined, chunked, &opened)
-        if known is not None:
-            try:
-                return self._encode_known(opened.bytes, opened.size, opened.parts, opened.n_parts,
-                                          special, num_threads, known, ARRAY)
-            finally:
-                with nogil:
-                    segments_close(&opened)
-        cache = self.model.acquire_cache()
-        job_init(&job)
-        if special:
-            job.before, job.after = self.prefix.size, self.suffix.size
-        memset(&tally, 0, sizeof(Tally))
-        try:
-            threads = self._threads_for(opened.size, num_threads)
-            raise_status(self._run_segments(&opened, threads, plain_only, cache, &job, &tally))
-            return self._array(&job, special)
-        finally:
-            with nogil:
-                job_free(&job)
-                segments_close(&opened)
-            self.model.release_cache(cache, &tally)
-
-    cdef int _run_segments(self, const Segments* segments, int threads, bint plain_only,
-                           Cache* cache, Job* job, Tally* tally) except? -3:
-        """Take segments through the rooms, the GIL released unless they are short; a status."""
-        cdef int status
-        if segments.size < SHORT_TEXT_BYTES:
-            return self._encode_segments(cache, segments, threads, plain_only, job, tally)
-        with nogil:
-            status = self._encode_segments(cache, segments, threads, plain_only, job, tally)
-        return status
-
-    cdef int _encode_segments(self, Cache* cache, const Segments* segments, int threads,
-                              bint plain_only, Job* job, Tally* tally) noexcept nogil:
-        cdef int status = self.preparer.prepare_parts(
-            segments.bytes, segments.size, segments.parts, segments.n_parts, False, &job.prepared)
-        if plain_only:
-            leave_tokens_out(&job.prepared)
-        if status == 0:
-            status = self._encode_job(cache, job, threads, True, tally)
-        return status
-
-    # -------------------------------------------------------------- many texts
+cdef class Engine(TextEngine):
+    """Preparer, pre-tokenizer and model of one tokenizer; immutable, shared by threads."""
 
     def encode_batch(self, texts, bint special, bint added, num_threads=None):
         """The ids of many texts, one after another.
@@ -483,7 +56,7 @@ cdef class Engine:
         """
         cdef list held = _listed(texts)         # keeps the strings alive
         cdef size_t n_texts = len(held), total = 0, n_groups = 0, i
-        cdef cnp.ndarray offsets = _empty(n_texts + 1, cnp.NPY_INT64), values
+        cdef cnp.ndarray offsets = new_array(n_texts + 1, cnp.NPY_INT64), values
         cdef int64_t* ends = <int64_t*>cnp.PyArray_DATA(offsets)
         cdef Source* sources = <Source*>calloc(n_texts + 1, sizeof(Source))
         cdef Group* groups = <Group*>calloc(n_texts + 1, sizeof(Group))
@@ -500,7 +73,7 @@ cdef class Engine:
             self._encode_groups(sources, groups, n_groups, special, added, threads, ends + 1)
             for i in range(n_texts):
                 ends[i + 1] += ends[i]
-            values = _empty(ends[n_texts])
+            values = new_array(ends[n_texts])
             out = <uint32_t*>cnp.PyArray_DATA(values)
             with nogil:
                 _gather_groups(groups, n_groups, out, threads)
@@ -543,11 +116,11 @@ cdef class Engine:
                 self._encode_long(cache, sources, groups + first, special, added, threads, counts)
                 last = first + 1
             else:
-                parallel = threads > 1 and tk_cas64(&parallel_calls, 0, 1)
+                parallel = take_team(threads)
                 if parallel:
                     for g in prange(first, last, schedule="dynamic", num_threads=threads):
                         self._encode_group(cache, sources, groups + g, special, added, counts)
-                    tk_store_release64(&parallel_calls, 0)
+                    give_team_back()
                 else:
                     for g in range(first, last):
                         self._encode_group(cache, sources, groups + g, special, added, counts)
@@ -626,110 +199,6 @@ cdef class Engine:
             at += n
         return 0
 
-    # ----------------------------------------------------------------- offsets
-
-    def encode_offsets(self, text, bint added):
-        """The ids of one text and where in it each comes from, on one thread.
-
-        Returns:
-            (ids uint32[n], offsets int64[n, 2], is_added bool[n]): offsets in characters, and
-            which ids are added tokens found in the text; nothing of the post-processor.
-
-        Raises:
-            EncodeTypeError: not a str, or not expressible in UTF-8.
-        """
-        cdef Source source
-        cdef Job job
-        cdef Tally tally
-        cdef int status
-        cdef cnp.ndarray ids, offsets, is_added
-        cdef uint32_t* id_data
-        cdef int64_t* offset_data
-        cdef uint8_t* added_data
-        cdef Cache* cache
-        source_open(text, &source)
-        cache = self.model.acquire_cache()
-        job_init(&job)
-        memset(&tally, 0, sizeof(Tally))
-        try:
-            with nogil:
-                status = self._encode_with_alignment(cache, &source, added, &job, &tally)
-            raise_status(status)
-            ids = _empty(job.n_ids)
-            offsets = np.empty((len(ids), 2), dtype=np.int64)
-            is_added = np.zeros(len(ids), dtype=np.bool_)
-            id_data = <uint32_t*>cnp.PyArray_DATA(ids)
-            offset_data = <int64_t*>cnp.PyArray_DATA(offsets)
-            added_data = <uint8_t*>cnp.PyArray_DATA(is_added)
-            with nogil:
-                memcpy(id_data, job.ids, 4 * job.n_ids)
-                status = locate(self.model.vocabulary, self.model.ignore_merges,
-                                &self.model.merge_table.merges, &job, id_data, offset_data,
-                                added_data)
-                if status == 0 and source.owned != NULL:        # not ASCII
-                    to_characters(source.bytes, offset_data, job.n_ids)
-            raise_status(status)
-            return ids, offsets, is_added
-        finally:
-            _dispose(&job, &source)
-            self.model.release_cache(cache, &tally)
-
-    cdef int _encode_with_alignment(self, Cache* cache, const Source* source, bint added,
-                                    Job* job, Tally* tally) noexcept nogil:
-        cdef int status = self.preparer.prepare(source.bytes, source.size, added, True,
-                                                &job.prepared)
-        if status == 0:
-            status = self._encode_job(cache, job, 1, True, tally)
-        return status
-
-
-# --------------------------------------------------------------------- helpers
-
-cdef int _fill(Ids* ids, values) except -1:
-    """Copy Python ints into a buffer of C ids."""
-    values = list(values)
-    if ids_reserve(ids, len(values)):
-        raise MemoryError
-    for value in values:
-        ids.data[ids.size] = <uint32_t>value
-        ids.size += 1
-    return 0
-
-
-cdef void _dispose(Job* job, Source* source) noexcept:
-    """Free what a text took, which for a long one is milliseconds of giving back pages."""
-    if source.size < LONG_TEXT_BYTES:
-        job_free(job)
-        source_close(source)
-    else:
-        with nogil:
-            job_free(job)
-            source_close(source)
-
-
-cdef cnp.ndarray _empty(size_t n, int dtype=cnp.NPY_UINT32):
-    cdef cnp.npy_intp length = n
-    return cnp.PyArray_EMPTY(1, &length, dtype, 0)
-
-
-cdef cnp.ndarray _array_of(uint32_t** ids, size_t n):
-    """An array that takes over the memory at `ids[0]`, of which the first n are ids."""
-    cdef cnp.npy_intp length = n
-    cdef void* data = realloc(ids[0], max(length, 1) * sizeof(uint32_t))
-    cdef cnp.ndarray array
-    if data != NULL:        # else it stays as long as it was
-        ids[0] = <uint32_t*>data
-    data = ids[0]
-    owner = PyCapsule_New(data, NULL, _free_ids)
-    ids[0] = NULL
-    array = cnp.PyArray_SimpleNewFromData(1, &length, cnp.NPY_UINT32, data)
-    cnp.set_array_base(array, owner)
-    return array
-
-
-cdef void _free_ids(object owner) noexcept:
-    free(PyCapsule_GetPointer(owner, NULL))
-
 
 cdef list _listed(texts):
     if isinstance(texts, (str, bytes)):
@@ -784,11 +253,11 @@ cdef void _gather_groups(Group* groups, size_t n_groups, uint32_t* out, int thre
     for g in range(n_groups):
         groups[g].begin = n
         n += groups[g].ids.size
-    parallel = threads > 1 and 4 * n >= LONG_TEXT_BYTES and tk_cas64(&parallel_calls, 0, 1)
+    parallel = 4 * n >= LONG_TEXT_BYTES and take_team(threads)
     if parallel:
         for i in prange(<Py_ssize_t>n_groups, schedule="dynamic", num_threads=threads):
             _copy_ids(groups + i, out)
-        tk_store_release64(&parallel_calls, 0)
+        give_team_back()
     else:
         for g in range(n_groups):
             _copy_ids(groups + g, out)

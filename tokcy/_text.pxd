@@ -1,0 +1,67 @@
+"""One text → ids: the C interface that the engine is built on."""
+
+cimport numpy as cnp
+from libc.stdint cimport uint8_t, uint32_t
+
+from tokcy._added cimport Part
+from tokcy._bpe cimport Bpe, Tally
+from tokcy._cache cimport Cache
+from tokcy._job cimport Ids, Job, Unit
+from tokcy._prefix cimport PrefixStore, PrefixView
+from tokcy._prepare cimport Preparer
+from tokcy._pretok cimport PreTokenizer
+from tokcy._resume cimport Resume
+from tokcy._segments cimport Segments
+from tokcy._source cimport Source
+
+
+cdef enum Form:             # of the ids of one text
+    ARRAY
+    LIST
+    COUNT
+
+
+cdef class TextEngine:
+    cdef Preparer preparer
+    cdef PreTokenizer pretokenizer
+    cdef readonly Bpe model
+    cdef Ids prefix
+    cdef Ids suffix
+    cdef bint drops
+    cdef size_t unit_bytes
+    cdef size_t bytes_per_thread
+    cdef object _encode(self, text, bint special, bint added, num_threads, PrefixView known,
+                        Form form)
+    cdef int _run(self, const Source* source, bint added, num_threads, Cache* cache, Job* job,
+                  Tally* tally) except? -3
+    cdef cnp.ndarray _array(self, Job* job, bint special)
+    cdef void _surround(self, const Job* job, uint32_t* out) noexcept nogil
+    cdef list _list(self, const Job* job, bint special)
+    cdef int _threads_for(self, size_t size, num_threads) except -1
+    cdef int _encode_text(self, Cache* cache, const Source* source, bint added, int threads,
+                          Job* job, Tally* tally) noexcept nogil
+    cdef int _encode_job(self, Cache* cache, Job* job, int threads, bint interruptible,
+                         Tally* tally) noexcept nogil
+    cdef int _find_pieces(self, Job* job, int threads) noexcept nogil
+    cdef int _encode_units(self, Cache* cache, Job* job, int threads, bint interruptible,
+                           Tally* tally) noexcept nogil
+    cdef void _encode_apart(self, Cache* cache, Job* job, Unit* unit) noexcept nogil
+    cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit,
+                           uint32_t* out) noexcept nogil
+    cdef object _encode_known(self, const uint8_t* raw, size_t size, const Part* parts,
+                              size_t n_parts, bint special, num_threads, PrefixView known,
+                              Form form)
+    cdef int _go_on(self, Cache* cache, PrefixStore store, const uint8_t* key, const uint8_t* raw,
+                    const Part* parts, size_t n_parts, bint special, int threads, Job* job,
+                    Resume* resume, Tally* tally) noexcept nogil
+    cdef int _run_segments(self, const Segments* segments, int threads, bint plain_only,
+                           Cache* cache, Job* job, Tally* tally) except? -3
+    cdef int _encode_segments(self, Cache* cache, const Segments* segments, int threads,
+                              bint plain_only, Job* job, Tally* tally) noexcept nogil
+    cdef int _encode_with_alignment(self, Cache* cache, const Source* source, bint added, Job* job,
+                                    Tally* tally) noexcept nogil
+
+
+cdef bint take_team(int threads) noexcept nogil
+cdef void give_team_back() noexcept nogil
+cdef cnp.ndarray new_array(size_t n, int dtype=*)
