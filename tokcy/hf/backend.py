@@ -236,14 +236,19 @@ class HuggingFaceBackend:
         """uint32[n]; TokcyError also where joined texts cannot be told apart exactly."""
         check_num_threads(num_threads)
         parts = parts_of(segments, joined, chunked)
-
-        def encode(text: str) -> Ids:
-            return self.encode(text, False, True, None, known)
-
+        special = bool(add_special_tokens)
         with hugging_face_errors():
-            return self._segments.encode(
-                parts, bool(add_special_tokens), None if known is None else encode
-            )
+            if known is None:
+                return self._segments.encode(parts, special)
+            if self._can_go_on[special]:  # then nothing is added around
+
+                def encode_trusted(text: str) -> Ids:
+                    return self._encode_known(text, False, True, None, known)
+
+                return self._segments.encode(parts, False, encode_trusted)
+            ids = self._segments.encode(parts, special)
+        known.count(0, len(ids))
+        return ids
 
     @cached_property
     def _segments(self) -> SegmentEncoder:
