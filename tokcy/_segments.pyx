@@ -40,8 +40,8 @@ cdef int segments_open(object segments, bint joined, bint chunked, Segments* out
         EncodeTypeError: an item is no such pair, or its text is not expressible in UTF-8; says
             which.
     """
-    cdef list texts = []            # keeps the strings alive
-    cdef list items = _listed(segments)
+    cdef list items = _listed(segments)         # tuples, which keep the strings alive
+    cdef tuple pair
     cdef size_t n = len(items), i = 0
     cdef bint placed
     memset(out, 0, sizeof(Segments))
@@ -51,12 +51,11 @@ cdef int segments_open(object segments, bint joined, bint chunked, Segments* out
         if out.sources == NULL or out.flags == NULL:
             raise MemoryError
         for i in range(n):
-            pair = items[i]
-            if type(pair) is not tuple or len(<tuple>pair) != 2:
-                pair = _pair(pair)
-            texts.append((<tuple>pair)[0])
-            out.flags[i] = bool((<tuple>pair)[1])
-            source_open((<tuple>pair)[0], out.sources + i)
+            if type(items[i]) is not tuple or len(<tuple>items[i]) != 2:
+                items[i] = _pair(items[i])
+            pair = <tuple>items[i]
+            out.flags[i] = bool(pair[1])
+            source_open(pair[0], out.sources + i)
             out.n_segments += 1
             out.size += out.sources[i].size
         if out.size < SHORT_BYTES:
