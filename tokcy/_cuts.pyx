@@ -54,8 +54,8 @@ cdef class CutFilter:
         cdef size_t entry
         self.simd = simd_ops(simd)
         self.find_cuts = tk_choose_find_cuts(variant)
-        # The end of a part is no end of a word.
-        self.enabled = vocabulary.is_complete() and not vocabulary.suffix
+        # The edge of a part is in another place than that of a piece.
+        self.enabled = vocabulary.is_complete() and not vocabulary.marks
         # 128 KB; the vocabularies measured have at most 55,000 pairs.
         self.pairs = <uint32_t*>calloc(1, PAIRS_BYTES)
         self.halves = <uint32_t*>calloc(1, HALVES_BYTES)

@@ -97,12 +97,13 @@ cdef class Decoder:
 
     cdef int _put_all(self, frozenset special, Output* work) except -1:
         cdef Vocabulary vocabulary = self.vocabulary
-        cdef size_t entry, token, n_suffix = len(vocabulary.suffix)
+        cdef size_t entry, token
+        cdef size_t n_marks = vocabulary.spelling.prefix_size + vocabulary.spelling.suffix_size
         cdef bytes content
         for entry in range(vocabulary.n_entries):
             token = vocabulary.ids[entry]
             work.text.size = 0
-            if bytes_reserve(&work.text, 6 * self._size_of(entry) + n_suffix) < 0:
+            if bytes_reserve(&work.text, 6 * self._size_of(entry) + n_marks) < 0:
                 raise MemoryError
             work.text.size = vocabulary.spell(entry, work.text.data)
             self._put(token, Span(work.text.data, work.text.size), False, work)

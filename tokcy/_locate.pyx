@@ -146,10 +146,12 @@ cdef int64_t _locate_characters(Vocabulary vocabulary, bint ignore_merges, const
 
 
 cdef size_t _n_symbols(Vocabulary vocabulary, uint32_t token) noexcept nogil:
-    """Of how many first symbols a token was made: its characters, or one if it is special."""
+    """Of how many first symbols a token was made: its characters or bytes, or one if special."""
     cdef size_t entry = vocabulary.entry_of_id[token], n = 0, i
-    if token == vocabulary.unknown_id or vocabulary.kinds[entry] != BYTES:
+    if token == vocabulary.unknown_id or not vocabulary.kinds[entry] & BYTES:
         return 1
+    if vocabulary.spelling.byte_level:
+        return _length(vocabulary, token)
     for i in range(vocabulary.offsets[entry], vocabulary.offsets[entry + 1]):
         n += not _continues(vocabulary.arena[i])
     return n
@@ -162,9 +164,9 @@ cdef inline size_t _length(Vocabulary vocabulary, uint32_t token) noexcept nogil
 
 cdef inline size_t _mapped_width(Vocabulary vocabulary, uint8_t byte) noexcept nogil:
     """Bytes that stand for a byte where the model sees it: for printable ASCII that itself."""
-    if vocabulary.byte_level:
+    if vocabulary.spelling.byte_level:
         return 1 if 33 <= byte <= 126 else 2
-    return 3 if vocabulary.folded and byte == b" " else 1
+    return 3 if vocabulary.spelling.folded and byte == b" " else 1
 
 
 cdef size_t _mapped_length(Vocabulary vocabulary, uint32_t token) noexcept nogil:

@@ -2,7 +2,8 @@
  *
  * While a piece is merged it is made of symbols: those below 256 are the bytes, the others are
  * what the merges make, in order of rank. So a rank is a symbol less 256. Where a model begins
- * with characters, those of several bytes come first, as if merges made them that have no pair. */
+ * with characters, those of several bytes come first, as if merges made them that have no pair;
+ * and where it marks places in a piece, all that is marked. */
 #ifndef TOKCY_MERGES_H
 #define TOKCY_MERGES_H
 
@@ -17,7 +18,10 @@ enum {
     TK_SYMBOL_BITS = 21,
     TK_FILTER_BITS = 21,
     TK_BUCKET = 8,          /* slots: a cache line */
-    TK_BYTE_NAME = 2
+    TK_BYTE_NAME = 2,
+    TK_CONTINUES = 1,       /* forms of a first symbol: it does not begin the piece, */
+    TK_ENDS = 2,            /* and it ends it */
+    TK_FORMS = 4
 };
 #define TK_NO_RANK 0xFFFFFFFFu      /* above any rank: the pair has no merge */
 #define TK_FREE_SLOT UINT64_C(0xFFFFFFFFFFFFFFFF)
@@ -31,13 +35,15 @@ typedef struct {
     uint32_t *byte_pairs;       /* [65536] rank of the pair of bytes left << 8 | right */
     uint32_t *ids;              /* the id of each symbol */
     uint32_t *same;             /* the symbol by which each goes; NULL where that is itself */
-    uint32_t *atoms;            /* [n_atoms] characters that are symbols at once; 0 for others */
-    size_t n_atoms;
+    uint32_t *atoms[TK_FORMS];  /* of each form characters that are symbols at once, or of any but
+                                 * the first bytes; 0 for others */
+    size_t n_atoms[TK_FORMS];
     const uint32_t *halves;     /* pairs of bytes that tokens join at the edge of a character */
     uint8_t has_byte[256];      /* the vocabulary does; TK_BYTE_NAME: only as a byte's name */
-    int has_all_bytes;
-    int has_ends;               /* the last byte of a piece is another symbol, TK_FIRST_MERGED on */
-    int lacks_characters;       /* a model of characters may; then what follows counts */
+    int has_all_bytes;          /* in each form */
+    unsigned marks;             /* the forms that the vocabulary tells apart */
+    int lacks_characters;       /* a model of characters or of marks may; then what follows counts */
+    int is_byte_level;
     uint32_t unknown;           /* the symbol of such a character; TK_NO_RANK: it is dropped */
     int fuses_unknown;          /* several in a row are one symbol */
     uint32_t space_width;       /* bytes of what a space stands for */
@@ -133,19 +139,25 @@ static inline int tk_is_joined(const tk_merges *merges, const uint8_t *piece, si
     return (int)(merges->halves[bytes >> 5] >> (bytes & 31) & 1);
 }
 
+/* The form of what is at a place in a piece. */
+static inline unsigned tk_form(const tk_merges *merges, size_t at, int is_last) {
+    return merges->marks & ((at ? TK_CONTINUES : 0u) | (is_last ? TK_ENDS : 0u));
+}
+
 /* The symbol that begins at a byte, an atom or the byte; the result is how many bytes it takes.
  * TK_NO_RANK stands for a byte that the vocabulary lacks: it is gone before merging (M5(c)). */
 static inline size_t tk_first_symbol(const tk_merges *merges, const uint8_t *piece, size_t size,
                                      size_t at, uint32_t *symbol) {
-    if (merges->has_ends && at + 1 == size) {
-        *symbol = TK_FIRST_MERGED + piece[at];
+    unsigned form = tk_form(merges, at, at + 1 == size);
+    if (form) {
+        *symbol = merges->atoms[form][piece[at]];
         return 1;
     }
     if (piece[at] >= 0xC2) {
         size_t width = tk_character_width(piece + at, size - at);
         uint32_t code = width ? tk_code_point(piece + at, width) : 0;
-        if (width && code < merges->n_atoms) {
-            *symbol = merges->atoms[code];
+        if (width && code < merges->n_atoms[0]) {
+            *symbol = merges->atoms[0][code];
             if (*symbol && !tk_is_joined(merges, piece, size, at) &&
                 !tk_is_joined(merges, piece, size, at + width))
                 return width;
@@ -162,6 +174,20 @@ static inline int tk_has_names(const tk_merges *merges, const uint8_t *bytes, si
     return 1;
 }
 
+/* The symbol of a byte, or of a character of `wide` bytes, in a form; TK_NO_RANK if it is lacking. */
+static inline uint32_t tk_known_symbol(const tk_merges *merges, unsigned form, uint32_t code,
+                                       size_t wide) {
+    if (!wide && !form) return merges->has_byte[code] == 1 ? code : TK_NO_RANK;
+    if (code >= merges->n_atoms[form] || !merges->atoms[form][code]) return TK_NO_RANK;
+    return merges->atoms[form][code];
+}
+
+/* How many bytes of text a byte, or a character of several, has for Hugging Face. */
+static inline uint32_t tk_length(const tk_merges *merges, uint32_t code, size_t width) {
+    if (merges->is_byte_level) return code > 32 && code < 127 ? 1 : 2;
+    return code == ' ' ? merges->space_width : (uint32_t)width;
+}
+
 /* The first symbols of a piece, for a model that lacks characters (M5); how many, at most one for
  * each byte. An unknown one waits for the next that is known: names of bytes overtake it.
  * `lengths`, if not NULL, receives how many bytes of text each symbol has for Hugging Face. */
@@ -169,33 +195,34 @@ static size_t tk_first_characters(const tk_merges *merges, const uint8_t *piece,
                                   uint32_t *symbols, uint32_t *lengths) {
     size_t n = 0, width;
     uint32_t waiting = 0;       /* bytes of unknown characters */
-    for (size_t at = 0; at <= size; at += width) {
-        size_t wide = at < size ? tk_character_width(piece + at, size - at) : 0;
-        uint32_t code = wide ? tk_code_point(piece + at, wide) : 0;
-        uint32_t symbol = TK_NO_RANK;
+    for (size_t at = 0; at < size; at += width) {
+        size_t wide = merges->is_byte_level ? 0 : tk_character_width(piece + at, size - at);
+        uint32_t code = wide ? tk_code_point(piece + at, wide) : piece[at];
         width = wide ? wide : 1;
-        if (at < size && !wide && merges->has_byte[piece[at]] == 1) symbol = piece[at];
-        if (wide && code < merges->n_atoms && merges->atoms[code]) symbol = merges->atoms[code];
-        uint32_t length = at < size && piece[at] == ' ' ? merges->space_width : (uint32_t)width;
-        if (symbol == TK_NO_RANK && at < size && tk_has_names(merges, piece + at, width)) {
+        uint32_t symbol =
+            tk_known_symbol(merges, tk_form(merges, at, at + width == size), code, wide);
+        if (symbol == TK_NO_RANK && tk_has_names(merges, piece + at, width)) {
             for (size_t i = 0; i < width; i++) {
                 if (lengths) lengths[n] = 1;
                 symbols[n++] = piece[at + i];
             }
             continue;
         }
-        int is_unknown = symbol == TK_NO_RANK && at < size;
-        if (waiting && !(is_unknown && merges->fuses_unknown)) {
+        if (waiting && !(symbol == TK_NO_RANK && merges->fuses_unknown)) {
             if (lengths) lengths[n] = waiting;
             symbols[n++] = merges->unknown;
             waiting = 0;
         }
-        if (is_unknown) {
-            if (merges->unknown != TK_NO_RANK) waiting += length;
-        } else if (at < size) {
-            if (lengths) lengths[n] = length;
+        if (symbol != TK_NO_RANK) {
+            if (lengths) lengths[n] = tk_length(merges, code, width);
             symbols[n++] = symbol;
+        } else if (merges->unknown != TK_NO_RANK) {
+            waiting += tk_length(merges, code, width);
         }
+    }
+    if (waiting) {
+        if (lengths) lengths[n] = waiting;
+        symbols[n++] = merges->unknown;
     }
     return n;
 }

@@ -22,13 +22,14 @@ cdef extern from "_merges.h" nogil:
         uint32_t* byte_pairs
         uint32_t* ids
         uint32_t* same
-        uint32_t* atoms
-        size_t n_atoms
+        uint32_t* atoms[4]
+        size_t n_atoms[4]
         const uint32_t* halves
         uint8_t has_byte[256]
         bint has_all_bytes
-        bint has_ends
+        unsigned marks
         bint lacks_characters
+        bint is_byte_level
         uint32_t unknown
         bint fuses_unknown
         uint32_t space_width
@@ -65,10 +66,9 @@ cdef class MergeTable:
 
     cdef bint makes(self, uint32_t token) noexcept nogil
     cdef int _begin(self, size_t n_symbols) except -1
-    cdef int _begin_ends(self) except -1
-    cdef size_t _count_characters(self) noexcept
-    cdef int _begin_characters(self) except -1
+    cdef int64_t _numbered(self, size_t entry) noexcept
     cdef size_t _character_width(self, size_t entry) noexcept
+    cdef int _begin_numbered(self) except -1
     cdef int _index(self) except -1
     cdef int _take(self, dict tables) except -1
     cdef int _take_slots(self, const uint8_t[::1] slots, const uint32_t* lengths) except -1

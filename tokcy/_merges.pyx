@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 from tokcy._bitmap cimport set_bit
 from tokcy._cuts cimport CutFilter
 from tokcy._platform cimport tk_alloc_table
-from tokcy._spelling cimport BYTES, TEXT
+from tokcy._spelling cimport BYTES, FORMS, TEXT
 from tokcy._vocab cimport Vocabulary
 
 cdef enum:
@@ -44,8 +44,8 @@ cdef class MergeTable:
       may begin with it (`_find_atoms`). In a model of characters each entry that is one is an
       atom: it begins with them by definition (M4).
 
-    With a suffix for the end of words, the last byte of a piece is another symbol than the same
-    byte elsewhere; a merge has no such symbol on the left (`Vocabulary.ends_are_last`).
+    Where tokens are marked, a byte or a character has a symbol for each place in a piece, and a
+    token's bytes are those of its place: `Vocabulary.marks_keep_places` must hold.
 
     Args:
         vocabulary: entries and merges, fewer than 2**21 - 256 of these.
@@ -63,15 +63,14 @@ cdef class MergeTable:
 
     def __cinit__(self, Vocabulary vocabulary, CutFilter cut_filter, dict tables=None):
         cdef uint32_t left, right
+        cdef size_t entry
         self.vocabulary = vocabulary
         self.cut_filter = cut_filter
         self.merges.halves = cut_filter.halves
-        self.first_made = self.n_known = FIRST_MERGED
-        if vocabulary.suffix:
-            self.first_made = self.n_known = 2 * FIRST_MERGED
-        elif not vocabulary.byte_level:
-            self.n_known += self._count_characters()
-            self.first_made = self.n_known + (vocabulary.unknown_id >= 0)
+        self.n_known = FIRST_MERGED
+        for entry in range(vocabulary.n_entries):
+            self.n_known += self._numbered(entry) >= 0
+        self.first_made = self.n_known + (vocabulary.unknown_id >= 0)
         if self.first_made + vocabulary.n_merges >= 1 << SYMBOL_BITS:
             raise ValueError(f"{vocabulary.n_merges} merges are too many")
         if tables is None:
@@ -83,12 +82,14 @@ cdef class MergeTable:
                 self.merges.byte_pairs[left << 8 | right] = find_rank(&self.merges, left, right)
 
     def __dealloc__(self):
+        cdef int form
         free(self.merges.slots)
         free(self.merges.pair_filter)
         free(self.merges.byte_pairs)
         free(self.merges.ids)
         free(self.merges.same)
-        free(self.merges.atoms)
+        for form in range(FORMS):
+            free(self.merges.atoms[form])
         free(self.symbols)
 
     cdef bint makes(self, uint32_t token) noexcept nogil:
@@ -121,68 +122,66 @@ cdef class MergeTable:
                 merges.has_byte[byte] = HAS_NAME
             merges.has_all_bytes = merges.has_all_bytes and merges.has_byte[byte]
             merges.ids[byte] = <uint32_t>vocabulary.byte_id[byte]
-        if vocabulary.suffix:
-            self._begin_ends()
-        elif not vocabulary.byte_level:
-            self._begin_characters()
-        return 0
-
-    cdef int _begin_ends(self) except -1:
-        """Number the bytes at the end of a word, each of which is an entry."""
-        cdef int byte
-        self.merges.has_ends = True
-        for byte in range(256):
-            if self.vocabulary.byte_id[byte] < 0 or self.vocabulary.end_id[byte] < 0:
-                raise ValueError(f"byte {byte:02X} is lacking at the end of a word or elsewhere")
-            self.merges.ids[FIRST_MERGED + byte] = <uint32_t>self.vocabulary.end_id[byte]
-        return 0
+        merges.is_byte_level = vocabulary.spelling.byte_level
+        merges.marks = vocabulary.marks
+        merges.has_all_bytes = merges.has_all_bytes and (
+            not vocabulary.marks or vocabulary.is_complete())
+        merges.lacks_characters = vocabulary.lacks_characters()
+        merges.fuses_unknown = vocabulary.fuses_unknown
+        merges.space_width = 3 if vocabulary.spelling.folded else 1
+        merges.unknown = NO_RANK
+        if vocabulary.unknown_id >= 0:
+            merges.unknown = <uint32_t>self.n_known
+            merges.ids[self.n_known] = <uint32_t>vocabulary.unknown_id
+        return self._begin_numbered()
 
     cdef size_t _character_width(self, size_t entry) noexcept:
         """Bytes of the entry if it is one character of several, else 0."""
         cdef Vocabulary vocabulary = self.vocabulary
         cdef const uint8_t* token = vocabulary.arena + vocabulary.offsets[entry]
         cdef size_t size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
-        if vocabulary.kinds[entry] != BYTES or not 2 <= size <= 4:
+        if not vocabulary.kinds[entry] & BYTES or not 2 <= size <= 4:
             return 0
         return size if character_width(token, size) == size else 0
 
-    cdef size_t _count_characters(self) noexcept:
-        cdef size_t entry, n = 0
-        for entry in range(self.vocabulary.n_entries):
-            n += self._character_width(entry) != 0
-        return n
+    cdef int64_t _numbered(self, size_t entry) noexcept:
+        """The byte or the character of an entry that merging begins with; -1 if it is none.
 
-    cdef int _begin_characters(self) except -1:
-        """Make atoms of all entries that are one character of several bytes."""
+        So it is numbered as a symbol, which a byte that is not marked is as it is.
+        """
+        cdef Vocabulary vocabulary = self.vocabulary
+        cdef const uint8_t* token = vocabulary.arena + vocabulary.offsets[entry]
+        cdef size_t width
+        if (vocabulary.offsets[entry + 1] - vocabulary.offsets[entry] == 1
+                and vocabulary.kinds[entry] & BYTES and vocabulary.kinds[entry] != BYTES):
+            return token[0] if vocabulary.spelling.byte_level or token[0] < 0x80 else -1
+        width = 0 if vocabulary.spelling.byte_level else self._character_width(entry)
+        return code_point(token, width) if width else -1
+
+    cdef int _begin_numbered(self) except -1:
+        """Make symbols of the entries that merging begins with: of each form a table."""
         cdef Vocabulary vocabulary = self.vocabulary
         cdef Merges* merges = &self.merges
-        cdef size_t entry, width, symbol
-        cdef uint32_t code, last = 0
+        cdef size_t entry, symbol = FIRST_MERGED
+        cdef uint8_t form
+        cdef int64_t code
         for entry in range(vocabulary.n_entries):
-            width = self._character_width(entry)
-            if width:
-                code = code_point(vocabulary.arena + vocabulary.offsets[entry], width)
-                last = max(last, code)
-        merges.n_atoms = <size_t>last + 1
-        # Zeros, of which only the pages that are written take memory.
-        merges.atoms = <uint32_t*>calloc(merges.n_atoms, sizeof(uint32_t))
-        if merges.atoms == NULL:
-            raise MemoryError
-        symbol = FIRST_MERGED
+            form = vocabulary.kinds[entry] >> 1
+            code = self._numbered(entry)
+            if code >= 0:
+                merges.n_atoms[form] = max(merges.n_atoms[form], <size_t>code + 1)
+        for form in range(FORMS):
+            if merges.n_atoms[form]:
+                # Zeros, of which only the pages that are written take memory.
+                merges.atoms[form] = <uint32_t*>calloc(merges.n_atoms[form], sizeof(uint32_t))
+                if merges.atoms[form] == NULL:
+                    raise MemoryError
         for entry in range(vocabulary.n_entries):
-            width = self._character_width(entry)
-            if width:
-                code = code_point(vocabulary.arena + vocabulary.offsets[entry], width)
-                merges.atoms[code] = <uint32_t>symbol
+            code = self._numbered(entry)
+            if code >= 0:
+                merges.atoms[vocabulary.kinds[entry] >> 1][code] = <uint32_t>symbol
                 merges.ids[symbol] = vocabulary.ids[entry]
                 symbol += 1
-        merges.lacks_characters = not vocabulary.is_complete()
-        merges.fuses_unknown = vocabulary.fuses_unknown
-        merges.space_width = 3 if vocabulary.folded else 1
-        merges.unknown = NO_RANK
-        if vocabulary.unknown_id >= 0:
-            merges.unknown = <uint32_t>symbol
-            merges.ids[symbol] = <uint32_t>vocabulary.unknown_id
         return 0
 
     cdef int _index(self) except -1:
@@ -192,7 +191,7 @@ cdef class MergeTable:
         if self.symbols == NULL:
             raise MemoryError
         self._add_merges()
-        if self.vocabulary.byte_level and self.cut_filter.enabled:
+        if self.vocabulary.spelling.byte_level and self.cut_filter.enabled:
             self._find_atoms()
         return 0
 
@@ -212,8 +211,8 @@ cdef class MergeTable:
             "symbol_ids": (<char*>merges.ids)[4 * self.first_made:4 * n],
             "same": (<char*>merges.same)[4 * self.first_made:4 * n]
             if merges.same != NULL else b"",
-            "atoms": (<char*>merges.atoms)[:4 * merges.n_atoms]
-            if self.vocabulary.byte_level else b"",
+            "atoms": (<char*>merges.atoms[0])[:4 * merges.n_atoms[0]]
+            if self.vocabulary.spelling.byte_level else b"",
         }
 
     cdef int _take(self, dict tables) except -1:
@@ -293,15 +292,15 @@ cdef class MergeTable:
         if len(atoms) == 0:
             return 0
         if (len(atoms) != 4 * BMP_SIZE or not self.cut_filter.enabled
-                or not self.vocabulary.byte_level):
+                or not self.vocabulary.spelling.byte_level):
             raise ValueError(f"atoms: {len(atoms)} bytes")
-        self.merges.atoms = <uint32_t*>malloc(len(atoms))
-        if self.merges.atoms == NULL:
+        self.merges.atoms[0] = <uint32_t*>malloc(len(atoms))
+        if self.merges.atoms[0] == NULL:
             raise MemoryError
-        memcpy(self.merges.atoms, &atoms[0], len(atoms))
-        self.merges.n_atoms = BMP_SIZE
+        memcpy(self.merges.atoms[0], &atoms[0], len(atoms))
+        self.merges.n_atoms[0] = BMP_SIZE
         for code in range(BMP_SIZE):
-            symbol = self.merges.atoms[code]
+            symbol = self.merges.atoms[0][code]
             if symbol and (symbol >= self.n_symbols
                            or lengths[symbol] != (2 if code < 0x800 else 3)):
                 raise ValueError(f"atoms: {symbol} for U+{code:04X}")
@@ -579,15 +578,15 @@ cdef class MergeTable:
         cdef Vocabulary vocabulary = self.vocabulary
         cdef size_t entry, width
         cdef uint32_t code
-        self.merges.atoms = <uint32_t*>calloc(BMP_SIZE, sizeof(uint32_t))
-        if self.merges.atoms == NULL:
+        self.merges.atoms[0] = <uint32_t*>calloc(BMP_SIZE, sizeof(uint32_t))
+        if self.merges.atoms[0] == NULL:
             raise MemoryError
-        self.merges.n_atoms = BMP_SIZE
+        self.merges.n_atoms[0] = BMP_SIZE
         for entry in range(vocabulary.n_entries):
             width = self._character_width(entry)
             if 2 <= width <= 3 and self.makes(vocabulary.ids[entry]):
                 code = code_point(vocabulary.arena + vocabulary.offsets[entry], width)
-                self.merges.atoms[code] = (self.symbols[vocabulary.ids[entry]] & ~CERTAIN) - 1
+                self.merges.atoms[0][code] = (self.symbols[vocabulary.ids[entry]] & ~CERTAIN) - 1
         return 0
 
 

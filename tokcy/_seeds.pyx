@@ -157,7 +157,8 @@ cdef class Seeds:
             known = known and length_of(self.vocabulary, ids[i]) > 0
             length += length_of(self.vocabulary, ids[i])
         if self.merge_table.merges.lacks_characters:
-            length = self._kept(entry)      # no saved tables then, of which nothing is known
+            known = True        # no saved tables then, of which nothing is known
+            length = self._kept(entry)
         if not known or length != self._kept(entry):
             raise ValueError(f"odd: ids that do not make entry {entry}")
         self.is_plain[entry] = False

@@ -4,7 +4,7 @@
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int16_t, uint8_t, uint16_t, uint32_t
-from libc.string cimport memchr, memcmp, memcpy, memset
+from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
@@ -156,9 +156,37 @@ cdef uint8_t read_byte_level(uint8_t* text, size_t* size) noexcept nogil:
     return BYTES
 
 
+cdef uint8_t read_token(const Spelling* spelling, uint8_t* text, size_t* size) noexcept nogil:
+    """The same of a token of any model. What a prefix or a suffix stands at is never empty."""
+    cdef size_t before = 0, behind = 0, stem
+    cdef uint8_t kind = BYTES, read
+    if (spelling.prefix_size and size[0] > spelling.prefix_size
+            and memcmp(text, spelling.prefix, spelling.prefix_size) == 0):
+        before = spelling.prefix_size
+        kind |= CONTINUES << 1
+    if (spelling.suffix_size and size[0] > before + spelling.suffix_size
+            and memcmp(text + size[0] - spelling.suffix_size, spelling.suffix,
+                       spelling.suffix_size) == 0):
+        behind = spelling.suffix_size
+        kind |= ENDS << 1
+    stem = size[0] - before - behind
+    if spelling.byte_level:
+        read = read_byte_level(text + before, &stem)
+    elif kind == BYTES:
+        return read_text(text, size, spelling.folded, spelling.byte_fallback)
+    else:
+        read = read_text(text + before, &stem, spelling.folded, False)
+    if read == TEXT:
+        return TEXT
+    if before:
+        memmove(text, text + before, stem)
+    size[0] = stem
+    return kind
+
+
 cdef uint8_t read_text(uint8_t* text, size_t* size, bint folded,
                        bint byte_fallback) noexcept nogil:
-    """The same of a token of characters."""
+    """The same of a token of characters without prefix and suffix."""
     cdef const char* high
     cdef const char* low
     cdef size_t i = 0, n = 0
@@ -229,9 +257,29 @@ cdef str byte_level_text(const uint8_t* token, size_t size, uint8_t kind):
         PyMem_RawFree(characters)
 
 
+cdef size_t spell_token(const Spelling* spelling, const uint8_t* token, size_t size, uint8_t kind,
+                        uint8_t* out) noexcept nogil:
+    """A token of any model as the model file writes it, in UTF-8; how many bytes.
+
+    They are at most 6 · size, and those of prefix and suffix.
+    """
+    cdef size_t n = 0
+    if kind & BYTES and kind >> 1 & CONTINUES:
+        memcpy(out, spelling.prefix, spelling.prefix_size)
+        n = spelling.prefix_size
+    if spelling.byte_level:
+        n += spell_byte_level(token, size, kind, out + n)
+    else:
+        n += spell_text(token, size, kind, spelling.folded, out + n)
+    if kind & BYTES and kind >> 1 & ENDS:
+        memcpy(out + n, spelling.suffix, spelling.suffix_size)
+        n += spelling.suffix_size
+    return n
+
+
 cdef size_t spell_byte_level(const uint8_t* token, size_t size, uint8_t kind,
                              uint8_t* out) noexcept nogil:
-    """The same as UTF-8, of at most 2 · size bytes; how many."""
+    """A byte-level token without prefix and suffix as the model file writes it."""
     cdef size_t i, n = 0
     cdef int code
     if kind == TEXT:
@@ -250,7 +298,7 @@ cdef size_t spell_byte_level(const uint8_t* token, size_t size, uint8_t kind,
 
 cdef size_t spell_text(const uint8_t* token, size_t size, uint8_t kind, bint folded,
                        uint8_t* out) noexcept nogil:
-    """The same of a token of characters, of at most 6 · size bytes."""
+    """The same of a token of characters."""
     cdef size_t i, n = 0
     if kind == BYTE_NAME:
         memcpy(out, b"<0x00>", 6)
@@ -258,7 +306,7 @@ cdef size_t spell_text(const uint8_t* token, size_t size, uint8_t kind, bint fol
         out[4] = DIGITS[token[0] & 15]
         return 6
     for i in range(size):
-        if token[i] == b" " and folded and kind == BYTES:
+        if token[i] == b" " and folded and kind != TEXT:
             memcpy(out + n, MARK, 3)
             n += 3
         else:

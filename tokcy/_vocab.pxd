@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from tokcy._spelling cimport Strings
+from tokcy._spelling cimport Spelling, Strings
 
 
 cdef enum:                  # what Vocabulary.take returns in place of a merge's index
@@ -22,12 +22,13 @@ cdef class Vocabulary:
     cdef uint32_t* offsets
     cdef uint32_t* ids           # [n_entries]
     cdef uint8_t* kinds
-    cdef readonly bint byte_level
-    cdef readonly bint folded
-    cdef readonly bint byte_fallback
+    cdef Spelling spelling
+    cdef readonly bytes prefix
+    cdef readonly bytes suffix
+    cdef uint8_t marks           # the forms that are marked: CONTINUES, ENDS
+    cdef size_t lost             # bytes that the right part of a merge loses, as the file has it
     cdef readonly int64_t unknown_id     # -1: there is none
     cdef readonly bint fuses_unknown
-    cdef readonly bytes suffix           # of what ends a word; empty where there is none
     # Ids.
     cdef readonly uint32_t max_id
     cdef readonly bint ids_are_dense
@@ -36,7 +37,6 @@ cdef class Vocabulary:
     # Id of the entry that is just this byte, or the ASCII character that it is, or that stands for
     # it as a byte of a character; -1 where there is none.
     cdef int64_t[256] byte_id
-    cdef int64_t[256] end_id     # of the entry that is this byte at the end of a word, or -1
     # Merges, in order of rank.
     cdef readonly size_t n_merges
     cdef uint32_t* left
@@ -63,7 +63,9 @@ cdef class Vocabulary:
     cdef str _text(self, size_t entry)
     cdef tuple _alphabet(self)
     cdef bint is_piece(self, int byte) noexcept nogil
-    cdef uint8_t _read(self, uint8_t* text, size_t* size) noexcept
-    cdef Vocabulary _respell(self, Vocabulary byte_level)
+    cdef int _write(self, bint byte_level, bint folded, bint byte_fallback, str prefix,
+                    str suffix) except -1
+    cdef Vocabulary _respell(self, Vocabulary byte_level, unk_token, bint fuse_unk)
+    cdef _unknown_part(self, size_t index, object item, str first, str second, str source)
     cdef void _free(self) noexcept
     cdef int _link_all(self) except -1

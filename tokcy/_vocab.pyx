@@ -10,6 +10,10 @@ A model of characters is read in the same way, as what it is stands elsewhere in
 `Vocabulary.characters` then spells its tokens as they stand in a text. Many such models write "▁"
 for a space. Where that is *folded*, the engine sees texts and tokens with the space itself.
 
+Some models mark the place of a token in its piece, by a prefix on what does not begin it or by a
+suffix on what ends it (rule M4). An entry is then of the kind that says so, without its marks, and
+the same bytes in another place are another entry.
+
 Every merge needs three look-ups: 840,000 for Llama-3. They are made in blocks, so that the
 cache misses of a block overlap, and need no Python object.
 """
@@ -21,21 +25,25 @@ from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 
-from tokcy._platform cimport tk_alloc_table, tk_load64, tk_prefetch
+from tokcy._hashing cimport hash_token, is_equal
+from tokcy._platform cimport tk_alloc_table, tk_prefetch
 from tokcy._spelling cimport (
     BYTE_NAME,
     BYTES,
+    CONTINUES,
+    ENDS,
+    FORMS,
     TEXT,
-    WORD_END,
+    Spelling,
     Strings,
     byte_level_text,
     read_byte_level,
-    read_text,
+    read_token,
     resized,
     spell_byte_level,
-    spell_text,
+    spell_token,
     strings_append,
     strings_close,
     strings_free,
@@ -61,12 +69,14 @@ cdef enum:
 cdef class Vocabulary:
     """Entries and merges of one BPE model; immutable once built.
 
-    It is that of a byte-level model, unless it comes from `characters`.
+    It is that of a byte-level model without marks, unless it comes from `characters` or `marked`.
 
     Args:
         vocab: token string → id below 2**32, as in ``model.vocab``.
         merges: all ``"left right"`` or all ``[left, right]``, in order of rank.
         source: name of the file, for messages.
+        prefix: what the right part of a merge loses; its first bytes whatever they are (M3), of
+            which it has as many, up to the end of a character.
 
     Attributes:
         n_entries, n_merges: how many there are.
@@ -80,19 +90,21 @@ cdef class Vocabulary:
         unknown_id: what a character becomes that is no entry; -1 if it is dropped, or none is
             lacking.
         fuses_unknown: whether several of these in a row become one.
-        suffix: what entries end with that stand at the end of a piece, UTF-8.
+        prefix, suffix: what entries begin with that do not begin a piece, and end with that end
+            one; UTF-8, empty where nothing is marked so.
 
     Raises:
         ModelFileError: a merge has not two parts, or names a token that is not in ``vocab``.
     """
 
-    def __cinit__(self, dict vocab not None, list merges not None, str source="<string>"):
+    def __cinit__(self, dict vocab not None, list merges not None, str source="<string>", *,
+                  str prefix=""):
         cdef Strings entries, parts
         cdef uint32_t* ids = NULL
         cdef int64_t wrong
-        self.byte_level = True
         self.unknown_id = -1
-        self.suffix = b""
+        self._write(True, False, False, "", "")
+        self.lost = len(prefix.encode())
         if strings_open(&entries, len(vocab), 16 * <size_t>len(vocab)) < 0:
             raise MemoryError
         if strings_open(&parts, 2 * <size_t>len(merges), 16 * <size_t>len(merges)) < 0:
@@ -106,8 +118,8 @@ cdef class Vocabulary:
             _read_merges(merges, &parts, source)
             wrong = self.take(&entries, &ids, &parts)
             if wrong >= 0:
-                raise _unknown_part(self, wrong, merges[wrong], strings_text(&parts, 2 * wrong),
-                                    strings_text(&parts, 2 * wrong + 1), source)
+                raise self._unknown_part(wrong, merges[wrong], strings_text(&parts, 2 * wrong),
+                                         strings_text(&parts, 2 * wrong + 1), source)
         finally:
             PyMem_RawFree(ids)
             strings_free(&entries)
@@ -130,7 +142,31 @@ cdef class Vocabulary:
 
     cdef tuple _alphabet(self):
         return (self.byte_level, self.folded, self.byte_fallback, self.unknown_id,
-                self.fuses_unknown, self.suffix)
+                self.fuses_unknown, self.prefix, self.suffix)
+
+    @property
+    def byte_level(self):
+        return self.spelling.byte_level
+
+    @property
+    def folded(self):
+        return self.spelling.folded
+
+    @property
+    def byte_fallback(self):
+        return self.spelling.byte_fallback
+
+    cdef int _write(self, bint byte_level, bint folded, bint byte_fallback, str prefix,
+                    str suffix) except -1:
+        """Say how tokens are written."""
+        self.prefix = prefix.encode()
+        self.suffix = suffix.encode()
+        self.marks = (CONTINUES if prefix else 0) | (ENDS if suffix else 0)
+        self.spelling = Spelling(
+            byte_level, folded, byte_fallback,
+            <const uint8_t*><const char*>self.prefix, len(self.prefix),
+            <const uint8_t*><const char*>self.suffix, len(self.suffix))
+        return 0
 
     cdef void _free(self) noexcept:
         PyMem_RawFree(self.arena)
@@ -145,7 +181,7 @@ cdef class Vocabulary:
 
     @staticmethod
     def from_tables(tables, *, bint byte_level=True, bint folded=False, bint byte_fallback=False,
-                    str suffix=""):
+                    str prefix="", str suffix=""):
         """A vocabulary without merges, of the entries' arrays as `tables` gives them.
 
         Raises:
@@ -153,17 +189,14 @@ cdef class Vocabulary:
                 array is at fault.
         """
         cdef Vocabulary made = Vocabulary({}, [])
-        made.byte_level = byte_level
-        made.folded = folded
-        made.byte_fallback = byte_fallback
-        made.suffix = suffix.encode()
+        made._write(byte_level, folded, byte_fallback, prefix, suffix)
         cdef Strings entries, parts
         cdef uint32_t* ids = NULL
         if strings_open(&parts, 0, 0) < 0:
             raise MemoryError
         memset(&entries, 0, sizeof(Strings))
         try:
-            _fill_entries(tables, byte_level, &entries, &ids)
+            _fill_entries(tables, byte_level, made.marks, &entries, &ids)
             if made.take(&entries, &ids, &parts) == REPEATED:
                 raise ValueError("arena: an entry stands twice")
         finally:
@@ -191,36 +224,36 @@ cdef class Vocabulary:
         made._link_all()
         return made
 
-    def characters(self, *, bint folded, bint byte_fallback, unk_token=None, bint fuse_unk=False):
+    def characters(self, *, bint folded, bint byte_fallback, str prefix="", str suffix="",
+                   unk_token=None, bint fuse_unk=False):
         """The same entries and merges as those of a model of characters.
 
         Args:
             folded: "▁" in a token stands for a space.
             byte_fallback: entries such as ``<0x0A>`` stand for a byte of a character that is no
-                entry; no merge may name them then, see `merges_name`.
+                entry; no merge may name them then, see `merges_name`. Not beside marks.
+            prefix, suffix: as in `marked`.
             unk_token: the entry that other such characters become; None, or what is no entry:
                 they are dropped. No merge may name it.
             fuse_unk: several in a row become one.
         """
         cdef Vocabulary made = Vocabulary({}, [])
-        made.byte_level = False
-        made.folded = folded
-        made.byte_fallback = byte_fallback
-        made.fuses_unknown = fuse_unk
-        made._respell(self)
-        unknown = None
-        if unk_token is not None and not made.is_complete():
-            unknown = self.token_to_id(unk_token)
-        made.unknown_id = -1 if unknown is None else unknown
-        return made
+        made._write(False, folded, byte_fallback, prefix, suffix)
+        return made._respell(self, unk_token, fuse_unk)
 
-    def with_suffix(self, str suffix not None):
-        """The same entries and merges, where an entry with this suffix stands at a piece's end."""
+    def marked(self, *, str prefix="", str suffix="", unk_token=None, bint fuse_unk=False):
+        """The same entries and merges, where marks say in which place of a piece an entry stands.
+
+        Args:
+            prefix: of entries that do not begin a piece; empty: those are not marked.
+            suffix: of entries that end one, likewise.
+            unk_token, fuse_unk: as in `characters`, of a byte that lacks an entry in some place.
+        """
         cdef Vocabulary made = Vocabulary({}, [])
-        made.suffix = suffix.encode()
-        return made._respell(self)
+        made._write(True, False, False, prefix, suffix)
+        return made._respell(self, unk_token, fuse_unk)
 
-    cdef Vocabulary _respell(self, Vocabulary byte_level):
+    cdef Vocabulary _respell(self, Vocabulary byte_level, unk_token, bint fuse_unk):
         """Become the model of another's entries and merges, whose texts are read anew."""
         cdef Strings entries, parts
         cdef size_t n = byte_level.n_entries, n_merges = byte_level.n_merges, entry, size
@@ -238,7 +271,7 @@ cdef class Vocabulary:
             for entry in range(n):
                 text = entries.arena + entries.offsets[entry]
                 size = byte_level.spell(entry, text)
-                kind = self._read(text, &size)
+                kind = read_token(&self.spelling, text, &size)
                 strings_close(&entries, size, kind)
             self.take(&entries, &ids, &parts)
             self.left = <uint32_t*>resized(self.left, merges_size)
@@ -252,18 +285,26 @@ cdef class Vocabulary:
             PyMem_RawFree(ids)
             strings_free(&entries)
             strings_free(&parts)
+        self.fuses_unknown = fuse_unk
+        if unk_token is not None and not self.is_complete():
+            unknown = byte_level.token_to_id(unk_token)
+            self.unknown_id = -1 if unknown is None else unknown
         return self
 
     # ------------------------------------------------------------------ asking
 
     def token_bytes(self, uint32_t token_id):
-        """The bytes that an id stands for, or None if no entry has the id."""
+        """The bytes that an id stands for, and its marks; None if no entry has the id."""
         cdef int32_t entry
+        cdef uint8_t kind
         if not self.has_id(token_id):
             return None
         entry = self.entry_of_id[token_id]
+        kind = self.kinds[entry]
         token = (<char*>self.arena)[self.offsets[entry]:self.offsets[entry + 1]]
-        return token + self.suffix if self.kinds[entry] == WORD_END else token
+        if kind & BYTES and kind >> 1 & CONTINUES:
+            token = self.prefix + token
+        return token + self.suffix if kind & BYTES and kind >> 1 & ENDS else token
 
     def has_id(self, token_id):
         """Whether an entry has the id."""
@@ -275,19 +316,9 @@ cdef class Vocabulary:
         return self._text(self.entry_of_id[<size_t>token_id]) if self.has_id(token_id) else None
 
     cdef size_t spell(self, size_t entry, uint8_t* out) noexcept:
-        """Write an entry as the model file does, in UTF-8. How many bytes.
-
-        They are at most 6 · its size, and those of the suffix.
-        """
-        cdef const uint8_t* token = self.arena + self.offsets[entry]
-        cdef size_t size = self.offsets[entry + 1] - self.offsets[entry], n
-        if self.byte_level:
-            n = spell_byte_level(token, size, self.kinds[entry], out)
-            if self.kinds[entry] == WORD_END:
-                memcpy(out + n, <const char*>self.suffix, len(self.suffix))
-                n += len(self.suffix)
-            return n
-        return spell_text(token, size, self.kinds[entry], self.folded, out)
+        """Write an entry as the model file does, in UTF-8; see `spell_token`."""
+        return spell_token(&self.spelling, self.arena + self.offsets[entry],
+                           self.offsets[entry + 1] - self.offsets[entry], self.kinds[entry], out)
 
     def token_to_id(self, token):
         """The id of an entry as the model file writes it, or None."""
@@ -307,21 +338,40 @@ cdef class Vocabulary:
                 return True
         return False
 
-    def ends_are_last(self):
-        """Whether merges make what ends a word of that alone, and put nothing behind it.
+    def marks_keep_places(self):
+        """Whether each merge joins tokens that may stand so, to one that is marked accordingly.
 
-        Else text that looks like the suffix could become such a token.
+        Else text that looks like a mark could become a token of another place.
         """
         cdef size_t rank
-        cdef int32_t left, right, merged
+        cdef int32_t left, right
+        cdef uint8_t before, behind, both
         for rank in range(self.n_merges):
             left = self.entry_of_id[self.left[rank]]
             right = self.entry_of_id[self.right[rank]]
-            merged = self.entry_of_id[self.merged[rank]]
-            if (self.kinds[left] == WORD_END or self.offsets[right] == self.offsets[right + 1]
-                    or (self.kinds[merged] == WORD_END) != (self.kinds[right] == WORD_END)):
+            before = self.kinds[left] >> 1
+            behind = self.kinds[right] >> 1
+            both = self.kinds[self.entry_of_id[self.merged[rank]]]
+            if (not self.kinds[left] & self.kinds[right] & both & BYTES
+                    or self.offsets[left] == self.offsets[left + 1]
+                    or self.offsets[right] == self.offsets[right + 1]
+                    or before & ENDS or ~behind & self.marks & CONTINUES
+                    or both >> 1 != (before & CONTINUES | behind & ENDS)):
                 return False
         return True
+
+    def marks_are_clear(self):
+        """Whether each byte or character, marked for any place, is read as that.
+
+        The prefix ends the first character and begins the suffix where it is not: of `#` and
+        `#>` the character `#` at the end of a piece is written `##>`, as are `#>` elsewhere.
+        """
+        if self.marks != FORMS - 1:
+            return True
+        prefix = self.prefix.decode()
+        spelled = prefix[0] + self.suffix.decode()
+        return (len(spelled) <= len(prefix) or not spelled.startswith(prefix)
+                or self.token_to_id(spelled) is None)
 
     def byte_names(self):
         """The ids of the entries that stand for a byte, such as ``<0x0A>``."""
@@ -380,28 +430,32 @@ cdef class Vocabulary:
         }
 
     def has_all_bytes(self):
-        """True if every one of the 256 bytes has an entry of its own."""
+        """True if every one of the 256 bytes has an entry of its own, for each place."""
         cdef int byte
+        cdef uint8_t form, key
         for byte in range(256):
+            key = <uint8_t>byte
+            for form in range(1, FORMS):
+                if not form & ~self.marks and self.find(&key, 1, form << 1 | BYTES) < 0:
+                    return False
             if self.byte_id[byte] < 0:
-                return False
-        return True
-
-    def has_all_ends(self):
-        """The same of the bytes at the end of a word."""
-        cdef int byte
-        for byte in range(256):
-            if self.end_id[byte] < 0:
                 return False
         return True
 
     def is_complete(self):
         """True if every byte of a valid text has an id, so that no character is unknown."""
         cdef int byte
+        if self.marks:
+            return self.spelling.byte_level and self.has_all_bytes()
         for byte in range(0xF5):
             if self.byte_id[byte] < 0 and byte != 0xC0 and byte != 0xC1:
                 return False
         return True
+
+    def lacks_characters(self):
+        """Whether something of a text may become an unknown token, or nothing, in a way that is
+        not known of each byte by itself."""
+        return (self.marks or not self.spelling.byte_level) and not self.is_complete()
 
     cdef bint is_piece(self, int byte) noexcept nogil:
         """Whether the byte's id is that of the piece which is this byte."""
@@ -410,7 +464,7 @@ cdef class Vocabulary:
 
     cdef int64_t find(self, const uint8_t* key, size_t size, uint8_t kind) noexcept nogil:
         """Index of the entry of that kind with these bytes, or -1."""
-        return self._find_hashed(key, size, kind, _hash(key, size, kind))
+        return self._find_hashed(key, size, kind, hash_token(key, size, kind))
 
     cdef int64_t _find_hashed(self, const uint8_t* key, size_t size, uint8_t kind,
                               uint64_t hash) noexcept nogil:
@@ -426,7 +480,7 @@ cdef class Vocabulary:
                                uint8_t kind) noexcept nogil:
         cdef uint32_t begin = self.offsets[entry]
         return (self.offsets[entry + 1] - begin == size and self.kinds[entry] == kind
-                and _is_equal(self.arena + begin, key, size))
+                and is_equal(self.arena + begin, key, size))
 
     cdef int64_t _entry_of(self, object token) except -2:
         """Index of the entry that is written so, or -1."""
@@ -443,29 +497,16 @@ cdef class Vocabulary:
             return -1
         begin = key
         size = len(key)
-        kind = self._read(begin, &size)
+        kind = read_token(&self.spelling, begin, &size)
         return self.find(begin, size, kind)
-
-    cdef uint8_t _read(self, uint8_t* text, size_t* size) noexcept:
-        """Turn the text of a token into what it stands for, in place; the kind."""
-        cdef size_t stem = size[0], n = len(self.suffix)
-        if not self.byte_level:
-            return read_text(text, size, self.folded, self.byte_fallback)
-        if n == 0 or stem < n or memcmp(text + stem - n, <const char*>self.suffix, n):
-            return read_byte_level(text, size)
-        stem -= n
-        if read_byte_level(text, &stem) == TEXT:
-            return TEXT
-        size[0] = stem
-        return WORD_END
 
     cdef str _text(self, size_t entry):
         cdef size_t size = self.offsets[entry + 1] - self.offsets[entry]
         cdef uint8_t* text
-        if self.byte_level:
-            spelled = byte_level_text(self.arena + self.offsets[entry], size, self.kinds[entry])
-            return spelled + self.suffix.decode() if self.kinds[entry] == WORD_END else spelled
-        text = <uint8_t*>PyMem_RawMalloc(6 * size + 1)
+        if self.spelling.byte_level and self.kinds[entry] <= BYTES:
+            return byte_level_text(self.arena + self.offsets[entry], size, self.kinds[entry])
+        text = <uint8_t*>PyMem_RawMalloc(
+            6 * size + self.spelling.prefix_size + self.spelling.suffix_size + 1)
         if text == NULL:
             raise MemoryError
         try:
@@ -514,8 +555,9 @@ cdef class Vocabulary:
             raise MemoryError
         for begin in range(0, n, BLOCK):
             for i in range(begin, min(begin + BLOCK, n)):
-                hashes[i - begin] = _hash(self.arena + self.offsets[i],
-                                          self.offsets[i + 1] - self.offsets[i], self.kinds[i])
+                hashes[i - begin] = hash_token(self.arena + self.offsets[i],
+                                               self.offsets[i + 1] - self.offsets[i],
+                                               self.kinds[i])
                 tk_prefetch(self.slots + (hashes[i - begin] >> 32 & self.slot_mask))
             for i in range(begin, min(begin + BLOCK, n)):
                 repeated |= self._find_hashed(
@@ -552,12 +594,12 @@ cdef class Vocabulary:
                 self.entry_of_id[self.ids[entry]] = <int32_t>entry
         for byte in range(256):
             key = <uint8_t>byte
-            found = self.find(&key, 1, BYTES) if self.byte_level or byte < 0x80 else -1
+            found = -1
+            if self.spelling.byte_level or byte < 0x80:
+                found = self.find(&key, 1, BYTES)
             if found < 0:
                 found = self.find(&key, 1, BYTE_NAME)
             self.byte_id[byte] = -1 if found < 0 else self.ids[found]
-            found = self.find(&key, 1, WORD_END)
-            self.end_id[byte] = -1 if found < 0 else self.ids[found]
         return 0
 
     cdef int64_t _link(self, const Strings* parts) except -4:
@@ -578,8 +620,8 @@ cdef class Vocabulary:
             for rank in range(begin, end):
                 at = parts.offsets + 2 * rank
                 hash = hashes + 2 * (rank - begin)
-                hash[0] = _hash(parts.arena + at[0], at[1] - at[0], parts.kinds[2 * rank])
-                hash[1] = _hash(parts.arena + at[1], at[2] - at[1], parts.kinds[2 * rank + 1])
+                hash[0] = hash_token(parts.arena + at[0], at[1] - at[0], parts.kinds[2 * rank])
+                hash[1] = hash_token(parts.arena + at[1], at[2] - at[1], parts.kinds[2 * rank + 1])
                 tk_prefetch(self.slots + (hash[0] >> 32 & self.slot_mask))
                 tk_prefetch(self.slots + (hash[1] >> 32 & self.slot_mask))
             for rank in range(begin, end):
@@ -630,7 +672,7 @@ cdef class Vocabulary:
         right = self._find_hashed(text + first, second, parts.kinds[2 * rank + 1], hashes[1])
         if left < 0 or right < 0:
             return -1
-        if not parts.kinds[2 * rank] or not parts.kinds[2 * rank + 1]:
+        if self.lost or not parts.kinds[2 * rank] or not parts.kinds[2 * rank + 1]:
             merged = self._find_joined(parts, rank)
         elif self._is_entry(near, text, first + second, 1):
             merged = near
@@ -646,76 +688,42 @@ cdef class Vocabulary:
         return merged
 
     cdef int64_t _find_joined(self, const Strings* parts, size_t rank) noexcept nogil:
-        """The entry that is both parts of a merge, one of which leaves the alphabet; or -1."""
+        """The entry that is both parts of a merge, as the file writes them; or -1."""
         cdef const uint32_t* at = parts.offsets + 2 * rank
         cdef uint8_t* text = <uint8_t*>malloc(2 * <size_t>(at[2] - at[0]) + 1)
-        cdef size_t size
-        cdef int64_t found
+        cdef uint8_t* right
+        cdef size_t size, behind
+        cdef uint8_t kind
+        cdef int64_t found = -1
         if text == NULL:
             return -1
         size = spell_byte_level(parts.arena + at[0], at[1] - at[0], parts.kinds[2 * rank], text)
-        size += spell_byte_level(parts.arena + at[1], at[2] - at[1], parts.kinds[2 * rank + 1],
-                                 text + size)
-        found = self.find(text, size, 0)
+        right = text + size
+        behind = spell_byte_level(parts.arena + at[1], at[2] - at[1], parts.kinds[2 * rank + 1],
+                                  right)
+        if behind >= self.lost:
+            memmove(right, right + self.lost, behind - self.lost)
+            size += behind - self.lost
+            kind = read_byte_level(text, &size)
+            found = self.find(text, size, kind)
         free(text)
         return found
 
-
-# ----------------------------------------------------------------------- hashing
-
-cdef inline uint64_t _mix(uint64_t head, uint64_t tail) noexcept nogil:
-    cdef uint64_t mixed = head * 0x9E3779B97F4A7C15ULL ^ tail * 0xC2B2AE3D27D4EB4FULL
-    mixed ^= mixed >> 32
-    return mixed * 0xD6E8FEB86659FD93ULL
-
-
-cdef inline uint64_t _hash(const uint8_t* key, size_t size, uint8_t kind) noexcept nogil:
-    """A hash of a token: the upper half chooses its slot, the lower half is the slot's tag."""
-    cdef uint64_t found = <uint64_t>size << 2 | kind, last = 0
-    cdef uint32_t low = 0, high = 0
-    while size > 8:
-        found = _mix(found, tk_load64(key))
-        key += 8
-        size -= 8
-    if size >= 4:       # two loads that overlap, as a copy of varying size is a call
-        memcpy(&low, key, 4)
-        memcpy(&high, key + size - 4, 4)
-        last = <uint64_t>high << 32 | low
-    elif size:
-        last = key[0] | <uint64_t>key[size >> 1] << 8 | <uint64_t>key[size - 1] << 16
-    found = _mix(found, last)
-    return found ^ found >> 32
-
-
-cdef inline bint _is_equal(const uint8_t* one, const uint8_t* other, size_t size) noexcept nogil:
-    """As `memcmp`, which is a call."""
-    cdef uint32_t a = 0, b = 0
-    while size >= 8:
-        if tk_load64(one) != tk_load64(other):
-            return False
-        one += 8
-        other += 8
-        size -= 8
-    if size >= 4:
-        memcpy(&a, one, 4)
-        memcpy(&b, other, 4)
-        if a != b:
-            return False
-        one += 4
-        other += 4
-        size -= 4
-    while size:
-        if one[0] != other[0]:
-            return False
-        one += 1
-        other += 1
-        size -= 1
-    return True
+    cdef _unknown_part(self, size_t index, object item, str first, str second, str source):
+        part = first
+        if self.token_to_id(first) is not None:
+            part = second
+            if self.token_to_id(second) is not None:
+                part = first + second.encode()[self.lost:].decode(errors="replace")
+        shown = repr(part) if len(part) <= 60 else repr(part[:57] + "...")
+        return _merge_error(index, item, f"needs the token {shown}, which is not in model.vocab",
+                            source)
 
 
 # ------------------------------------------------------------------ from arrays
 
-cdef int _fill_entries(dict tables, bint byte_level, Strings* entries, uint32_t** ids) except -1:
+cdef int _fill_entries(dict tables, bint byte_level, uint8_t marks, Strings* entries,
+                       uint32_t** ids) except -1:
     """Copy entries from `Vocabulary.tables`, of which nothing is taken for granted."""
     cdef const uint8_t[::1] arena = tables["arena"], offsets = tables["offsets"]
     cdef const uint8_t[::1] kinds = tables["kinds"], numbers = tables["ids"]
@@ -733,8 +741,11 @@ cdef int _fill_entries(dict tables, bint byte_level, Strings* entries, uint32_t*
     memcpy(entries.offsets, &offsets[0], 4 * (n + 1))
     for i in range(n):
         rises &= entries.offsets[i] <= entries.offsets[i + 1]
-        is_kind &= kinds[i] < BYTE_NAME or kinds[i] == WORD_END or (
-            kinds[i] == BYTE_NAME and entries.offsets[i + 1] - entries.offsets[i] == 1)
+        if kinds[i] & BYTES:
+            is_kind &= kinds[i] >> 1 & ~marks == 0
+        else:
+            is_kind &= kinds[i] == TEXT or (
+                kinds[i] == BYTE_NAME and entries.offsets[i + 1] - entries.offsets[i] == 1)
     if not rises or entries.offsets[0] != 0 or entries.offsets[n] != <size_t>len(arena):
         raise ValueError("offsets: not rising from 0 to the end of the arena")
     if not is_kind:
@@ -787,12 +798,3 @@ cdef _merge_error(size_t index, object item, str reason, str source):
     shown = repr(item) if len(repr(item)) <= 80 else repr(item)[:77] + "..."
     return ModelFileError(f"{shown} {reason}", source=source, field=f"model.merges[{index}]")
 
-
-cdef _unknown_part(Vocabulary vocabulary, size_t index, object item, str first, str second,
-                   str source):
-    part = first
-    if vocabulary.token_to_id(first) is not None:
-        part = second if vocabulary.token_to_id(second) is None else first + second
-    shown = repr(part) if len(part) <= 60 else repr(part[:57] + "...")
-    return _merge_error(index, item, f"needs the token {shown}, which is not in model.vocab",
-                        source)

@@ -66,7 +66,7 @@ def pack_backend(backend: NativeBackend, config: TokenizerConfig, source: str) -
         TokcyError: a model of characters lacks some; names ``source``.
     """
     plan = backend.plan
-    if not (plan.text.byte_level or plan.vocabulary.is_complete()):
+    if plan.vocabulary.lacks_characters():
         raise TokcyError(f"{source} is a model that lacks characters and has no saved form")
     entries = plan.vocabulary.tables()
     tables = {name: entries[name] for name in _ENTRIES} | backend.tables()
@@ -81,6 +81,7 @@ def pack_backend(backend: NativeBackend, config: TokenizerConfig, source: str) -
         "reference": _TIKTOKEN if isinstance(backend, TiktokenBackend) else _TOKENIZERS,
         "source": source,
         "byte_fallback": plan.vocabulary.byte_fallback,
+        "prefix": plan.vocabulary.prefix.decode(),
         "suffix": plan.vocabulary.suffix.decode(),
         "ignore_merges": plan.ignore_merges,
         "text": _text_header(plan.text),
@@ -138,13 +139,13 @@ def _plan(header: Mapping[str, Any], arrays: Arrays, tables: dict[str, Any]) -> 
         "folded": text["folded"],
         "byte_fallback": header["byte_fallback"],
     }
-    suffix = header["suffix"]
-    if type(suffix) is not str or (suffix and not text["byte_level"]):
-        raise ValueError("suffix: not that of a byte-level model")
+    marks = {name: header[name] for name in ("prefix", "suffix")}
+    if not all(type(mark) is str for mark in marks.values()):
+        raise ValueError("prefix or suffix: no text")
     if not all(type(flag) is bool for flag in alphabet.values()):
         raise ValueError("a flag is neither true nor false")
-    vocabulary = Vocabulary.from_tables(tables, **alphabet, suffix=suffix)
-    if not (text["byte_level"] or vocabulary.is_complete()):
+    vocabulary = Vocabulary.from_tables(tables, **alphabet, **marks)
+    if vocabulary.lacks_characters():
         raise ValueError("kinds: a character is lacking")
     added = tuple(_added_token(row) for row in header["added_tokens"])
     largest = largest_added_id(vocabulary, len(added))

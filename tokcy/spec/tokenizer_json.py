@@ -286,8 +286,9 @@ def _read_tables(node: Node) -> tuple[Vocabulary, ModelFileError | None]:
     """Vocabulary and merges; without merges, and with an error, where the two do not fit."""
     vocab = _read_vocab(node.child("vocab"))
     merges = _read_merges(node.child("merges"))
+    prefix = _prefix_of(node.value)
     try:
-        return Vocabulary(vocab, merges, node.source), None
+        return Vocabulary(vocab, merges, node.source, prefix=prefix), None
     except ModelFileError as error:
         return Vocabulary(vocab, [], node.source), error
 
