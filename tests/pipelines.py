@@ -25,6 +25,10 @@ PARTS = [
     *("中文", "日本語", "한국", "\u1112\u1161\u11ab", "ไทย", "नमस्ते", "שלום", "🙂🙂", "½", "①"),
     *("<0x41>", "<0x0A>", "<", ">", "</s", "<s", "[", "##", "</w>", "Ġ", "Ċ", "č"),
 ]
+MARKS = [
+    *(("", "</w>"), ("##", ""), ("##", ""), ("##", "</w>"), ("", "_"), ("#", "")),
+    *(("_", "</w>"), ("#", "#"), ("a", ""), ("<", "</w>"), ("é", "中")),
+]
 REGEXES = [
     r"\s+",
     r"\d{1,3}",
@@ -109,8 +113,10 @@ def sentencepiece_file(choose: Random) -> Model:
 
 def suffix_file(choose: Random) -> Model:
     """CLIP and the like: words with a mark at their end, or inside."""
-    prefix, suffix = choose.choice([("", "</w>"), ("##", ""), ("##", "</w>"), ("", "_")])
+    prefix, suffix = choose.choice(MARKS)
     decoder = {"type": "BPEDecoder", "suffix": suffix or "</w>"}
+    if prefix and choose.random() < 0.5:
+        decoder = {"type": "WordPiece", "prefix": prefix, "cleanup": choose.random() < 0.5}
     return _file(
         choose,
         _character_model(choose, prefix=prefix, suffix=suffix),
@@ -121,9 +127,10 @@ def suffix_file(choose: Random) -> Model:
 
 
 def clip_file(choose: Random) -> Model:
-    """Byte-level with a mark at the end of words."""
+    """Byte-level with a mark at the end of words, or on what does not begin them."""
     file = byte_level_file(choose)
-    file["model"] = _byte_level_model(choose, suffix="</w>")
+    prefix, suffix = ("", "</w>") if choose.random() < 0.5 else choose.choice(MARKS)
+    file["model"] = _byte_level_model(choose, prefix=prefix, suffix=suffix)
     return file
 
 
@@ -174,11 +181,11 @@ def _section(choose: Random, list_name: str, steps: list[Model]) -> Model | None
 # ---------------------------------------------------------------------------------------- models
 
 
-def _byte_level_model(choose: Random, suffix: str = "") -> Model:
+def _byte_level_model(choose: Random, *, prefix: str = "", suffix: str = "") -> Model:
     letters = [c for c in BYTES if choose.random() < 0.999] if choose.random() < 0.1 else BYTES
     alphabet = byte_alphabet()
     shown = ["".join(alphabet[byte] for byte in letter.encode()) for letter in LETTERS]
-    return _model(choose, letters, [c for word in shown for c in word], suffix=suffix)
+    return _model(choose, letters, [c for word in shown for c in word], prefix=prefix, suffix=suffix)
 
 
 def _character_model(
@@ -207,7 +214,7 @@ def _model(
         bytes_of = [token for token in bytes_of if choose.random() < 0.9]
     if choose.random() < 0.1:
         usual += bytes_of[0x80:0x90]
-    merges = _merges(choose, usual or ["a"], words, prefix)
+    merges = _merges(choose, usual or ["a"], words, prefix, suffix)
     made = [left + right[len(prefix) :] for left, right in merges]
     controls = choose.sample(["<unk>", "<s>", "</s>", "<pad>", "\u2581\u2581", "a b", "ab"], 3)
     order = [
@@ -234,8 +241,11 @@ def _model(
     }
 
 
-def _merges(choose: Random, tokens: list[str], words: bool, prefix: str) -> list[list[str]]:
+def _merges(
+    choose: Random, tokens: list[str], words: bool, prefix: str, suffix: str
+) -> list[list[str]]:
     """Merges of tokens made before; with ``words``, U+2581 only begins a token, or is all of it."""
+    wild = choose.random() < 0.1  # else nothing stands behind the end of a word
     tokens = list(tokens)
     merges: list[list[str]] = []
     for _ in range(choose.choice([0, 3, 10, 40, 80])):
@@ -243,6 +253,8 @@ def _merges(choose: Random, tokens: list[str], words: bool, prefix: str) -> list
         made = left + right[len(prefix) :]
         inside = made.lstrip("\u2581")
         if (words and "\u2581" in inside) or len(made) > 14 or not right.startswith(prefix):
+            continue
+        if suffix and not wild and (left.endswith(suffix) or suffix in left + made[:-1]):
             continue
         if [left, right] not in merges or choose.random() < 0.1:
             merges.append([left, right])

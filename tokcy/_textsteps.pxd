@@ -14,11 +14,12 @@ cdef enum StepKind:
     SUBSTITUTE
     STRIP_START
     BYTE_LEVEL
+    JOIN_WORDS
 
 
 cdef struct Step:
     StepKind kind
-    Span pattern            # of STRIP_START the character
+    Span pattern            # of STRIP_START the character, of JOIN_WORDS the prefix
     Span[4] contents        # of SUBSTITUTE, by place
     size_t most             # of STRIP_START
 

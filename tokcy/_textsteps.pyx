@@ -34,10 +34,16 @@ cdef class TextSteps:
         for step in steps:
             made = self.steps + self.n_steps
             self.n_steps += 1
-            if hasattr(step, "most"):       # a StripStart, else a Substitute
+            if hasattr(step, "most"):       # a StripStart
                 made.kind = STRIP_START
                 made.pattern = self._span(step.character)
                 made.most = step.most
+                continue
+            if hasattr(step, "prefix"):     # a JoinWords
+                made.kind = JOIN_WORDS
+                made.pattern = self._span(step.prefix)
+                made.contents[0] = self._span(" ")
+                self.by_place = True
                 continue
             made.kind = SUBSTITUTE
             made.pattern = self._span(step.pattern)
@@ -79,6 +85,8 @@ cdef class TextSteps:
             out.size = 0
             if step.kind == BYTE_LEVEL:
                 made = _as_bytes(text, out)
+            elif step.kind == JOIN_WORDS:
+                made = 0 if place & FIRST else _join_words(text, step, out)
             else:
                 made = _substitute(text, &step.pattern, step.contents + place, out)
             if made < 0:
@@ -122,6 +130,18 @@ cdef int _substitute(const Span* text, const Span* pattern, const Span* content,
         at = found + pattern.size
         found = _find(at, end, pattern) if pattern.size else NULL
     return -1 if bytes_append(out, at, end - at) < 0 else 1
+
+
+cdef int _join_words(Span* text, const Step* step, Bytes* out) noexcept nogil:
+    """Take the prefix away, or else write the text with a space before; as `_substitute`."""
+    if _begins(text, &step.pattern):
+        text.data += step.pattern.size
+        text.size -= step.pattern.size
+        return 0
+    if (bytes_append(out, step.contents[0].data, step.contents[0].size) < 0
+            or bytes_append(out, text.data, text.size) < 0):
+        return -1
+    return 1
 
 
 cdef int _as_bytes(const Span* text, Bytes* out) noexcept nogil:

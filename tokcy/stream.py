@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from tokcy.errors import TokenIdError
-from tokcy.spec.plan_decode import StripStart, TextStep
+from tokcy.spec.plan_decode import JoinWords, StripStart, TextStep
 
 Ids = NDArray[np.uint32]
 
@@ -41,7 +41,7 @@ class DecodeStream:
     that does not fit makes U+FFFD of all of them.
 
     A step takes constant time, unless the file's decoder is one that only Hugging Face knows, such
-    as that of WordPiece: then each decodes all ids so far, and what has been given stays as it is.
+    as CTC: then each decodes all ids so far, and what has been given stays as it is.
     A stream belongs to one thread; ``copy.copy`` makes one that goes on by itself.
 
     >>> stream = tok.decode_stream(prompt_ids)               # doctest: +SKIP
@@ -59,6 +59,7 @@ class DecodeStream:
             if isinstance(step, StripStart)
             else _Substitution(step.pattern, step.contents[3])
             for step in text_steps
+            if not isinstance(step, JoinWords)  # of the one text, which is the first
         ]
         if len(prompt_ids):
             self._through_steps(state.feed(prompt_ids))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from .components import read_byte_level, read_metaspace, read_replace, read_steps
 from .fields import Node
-from .model import BpeDecoder, ByteFallback, DecoderStep, Fuse, StripDecoder
+from .model import BpeDecoder, ByteFallback, DecoderStep, Fuse, StripDecoder, WordPiece
 
 __all__ = ["read_decoder"]
 
@@ -32,4 +32,7 @@ _DECODERS: Mapping[str, Callable[[Node], DecoderStep]] = {
     "Metaspace": read_metaspace,
     "Replace": read_replace,
     "Strip": _read_strip,
+    "WordPiece": lambda node: WordPiece(
+        node.child("prefix").string(), node.child("cleanup").boolean()
+    ),
 }

@@ -53,6 +53,7 @@ __all__ = [
     "Truncation",
     "Whitespace",
     "WhitespaceSplit",
+    "WordPiece",
 ]
 
 Behavior: TypeAlias = Literal[
@@ -338,6 +339,18 @@ class BpeDecoder:
     suffix: str
 
 
+@dataclass(frozen=True, slots=True)
+class WordPiece:
+    """Decoder: take ``prefix`` away, or put a space where it is missing, but for the first token.
+
+    With ``cleanup``, then take the space before some English contractions and punctuation away,
+    in each token by itself (rule D5).
+    """
+
+    prefix: str
+    cleanup: bool
+
+
 NormalizerStep: TypeAlias = (
     NormalForm | Lowercase | StripAccents | Strip | Prepend | Replace | Other
 )
@@ -358,7 +371,15 @@ PostProcessorStep: TypeAlias = (
     ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Other
 )
 DecoderStep: TypeAlias = (
-    ByteLevel | Replace | Metaspace | ByteFallback | Fuse | StripDecoder | BpeDecoder | Other
+    ByteLevel
+    | Replace
+    | Metaspace
+    | ByteFallback
+    | Fuse
+    | StripDecoder
+    | BpeDecoder
+    | WordPiece
+    | Other
 )
 
 

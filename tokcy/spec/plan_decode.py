@@ -27,9 +27,17 @@ from .model import (
     Metaspace,
     Replace,
     StripDecoder,
+    WordPiece,
 )
 
-__all__ = ["DecoderPlan", "StripStart", "Substitute", "UnplannableDecoderError", "plan_decoder"]
+__all__ = [
+    "DecoderPlan",
+    "JoinWords",
+    "StripStart",
+    "Substitute",
+    "UnplannableDecoderError",
+    "plan_decoder",
+]
 
 _MAX_GROWTH = 8.0  # times; the texts of all tokens are kept in memory
 
@@ -56,9 +64,27 @@ class StripStart:
     most: int
 
 
-TextStep: TypeAlias = Substitute | StripStart
+@dataclass(frozen=True, slots=True)
+class JoinWords:
+    """Take ``prefix`` away from the beginning of a text that is not the first, or add a space."""
+
+    prefix: str
+
+
+TextStep: TypeAlias = Substitute | StripStart | JoinWords
 
 _SPACED = Substitute("", (" ", "", " ", ""))
+_CLEANUP = tuple(
+    Substitute(pattern, (content,) * 4)
+    for pattern, content in (
+        *((" " + mark, mark) for mark in (".", "?", "!", ",")),
+        (" ' ", "'"),
+        (" n't", "n't"),
+        (" 'm", "'m"),
+        (" do not", " don't"),
+        *((" " + end, end) for end in ("'s", "'ve", "'re")),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +146,10 @@ def plan_decoder(steps: tuple[DecoderStep, ...] | None) -> DecoderPlan:
             if stage == 2:
                 raise UnplannableDecoderError("ByteLevel after ByteLevel or Fuse")
             byte_level, stage = True, 2
+        elif isinstance(step, WordPiece):
+            if stage < 2 and step.prefix:  # the joined text is the first
+                chains[stage].append(JoinWords(step.prefix))
+            chains[stage] += _CLEANUP if step.cleanup else ()
         else:
             chains[stage].append(_text_step(step))
     if (growth := _growth(*chains)) > _MAX_GROWTH:
@@ -167,6 +197,11 @@ def _step_from_json(values: Mapping[str, Any]) -> TextStep:
         if type(strip.most) is not int or not 0 <= strip.most < 2**31:
             raise ValueError("decoder: no number of characters")
         return strip
+    if "prefix" in values:
+        words = JoinWords(**values)
+        if type(words.prefix) is not str or not words.prefix:
+            raise ValueError("decoder: no prefix")
+        return words
     step = Substitute(values["pattern"], tuple(values["contents"]))
     if len(step.contents) != 4 or not all(type(text) is str for text in step.contents):
         raise ValueError("decoder: no contents")
