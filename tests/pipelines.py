@@ -114,7 +114,7 @@ def sentencepiece_file(choose: Random) -> Model:
 def suffix_file(choose: Random) -> Model:
     """CLIP and the like: words with a mark at their end, or inside."""
     prefix, suffix = choose.choice(MARKS)
-    decoder = {"type": "BPEDecoder", "suffix": suffix or "</w>"}
+    decoder: Model = {"type": "BPEDecoder", "suffix": suffix or "</w>"}
     if prefix and choose.random() < 0.5:
         decoder = {"type": "WordPiece", "prefix": prefix, "cleanup": choose.random() < 0.5}
     return _file(
@@ -185,7 +185,9 @@ def _byte_level_model(choose: Random, *, prefix: str = "", suffix: str = "") -> 
     letters = [c for c in BYTES if choose.random() < 0.999] if choose.random() < 0.1 else BYTES
     alphabet = byte_alphabet()
     shown = ["".join(alphabet[byte] for byte in letter.encode()) for letter in LETTERS]
-    return _model(choose, letters, [c for word in shown for c in word], prefix=prefix, suffix=suffix)
+    return _model(
+        choose, letters, [c for word in shown for c in word], prefix=prefix, suffix=suffix
+    )
 
 
 def _character_model(

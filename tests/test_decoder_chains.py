@@ -22,10 +22,24 @@ Json = dict[str, Any]
 
 WORDS = ["a", "aa", "b", "ab", "▁", "▁▁", "▁a", "a▁", " ", "  a", "</w>", "a</w>", "b</w></w>"]
 ODD = ["", "é", "中文", "🙂", "\ufffd", "Ġa", "Ġ", "ä¸", "x" * 15, "y" * 16, "▁" + "z" * 40]
+PIECES = [
+    "##a",
+    "##",
+    "#",
+    "a##a",
+    "##.",
+    " .",
+    "a ! ?",
+    " ' ",
+    " n't",
+    "do not",
+    " do not 's",
+    "##'re",
+]
 NEARLY_BYTES = ["<0x", "41>", "<0x4>", "<0xG1>", "<0x123>", "<0x▁>", "▁<0x41>", "<0x4a▁1>", "<0xé>"]
 BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in (*b"\n A", *"é中🙂".encode(), 0xC0, 0xFF)]
 OTHER_BYTES = ["<0x+5>", "<0xe4>", "<0xb8>", "<0xaD>", "<0x-5>", "<0x+>", "<0x++>"]
-TOKENS = [*WORDS, *ODD, *NEARLY_BYTES, *dict.fromkeys(BYTE_TOKENS), *OTHER_BYTES]
+TOKENS = [*WORDS, *ODD, *PIECES, *NEARLY_BYTES, *dict.fromkeys(BYTE_TOKENS), *OTHER_BYTES]
 ADDED = [
     {"content": "<s>", "special": True},
     {"content": "▁plain a", "special": False},
@@ -61,6 +75,7 @@ REAL_CHAINS: dict[str, Json | None] = {
     "t5": metaspace("▁", "always"),
     "chatglm": {"type": "Sequence", "decoders": [BYTE_FALLBACK, metaspace("▁", "first")]},
     "bpe": {"type": "BPEDecoder", "suffix": "</w>"},
+    "wordpiece": {"type": "WordPiece", "prefix": "##", "cleanup": True},
     "byte-level": BYTE_LEVEL,
     "none": None,
 }
@@ -75,6 +90,11 @@ per_text = st.one_of(
     st.builds(metaspace, st.sampled_from("▁aé"), st.sampled_from(["always", "first", "never"])),
     st.sampled_from(["</w>", "a", "é"]).map(
         lambda suffix: {"type": "BPEDecoder", "suffix": suffix}
+    ),
+    st.builds(
+        lambda prefix, cleanup: {"type": "WordPiece", "prefix": prefix, "cleanup": cleanup},
+        st.sampled_from(["##", "#", "a", "é", ""]),
+        st.booleans(),
     ),
 )
 steps = st.one_of(per_text, per_text, st.sampled_from([BYTE_FALLBACK, FUSE, BYTE_LEVEL]))

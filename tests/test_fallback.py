@@ -308,13 +308,14 @@ def test_panics_at_load_are_ours(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_tokenizer_says_why(caplog: pytest.LogCaptureFixture) -> None:
-    content = small_model(decoder={"type": "WordPiece", "prefix": "##", "cleanup": True})
+    ctc = {"type": "CTC", "pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": True}
+    content = small_model(decoder=ctc)
     with caplog.at_level(logging.WARNING, logger="tokcy"):
         tok = tokcy.Tokenizer.from_json(json.dumps(content))
     assert tok.backend == "huggingface"
-    assert tok.fallback_reason == "decoder WordPiece is not supported natively"
+    assert tok.fallback_reason == "decoder CTC is not supported natively"
     (record,) = caplog.records
-    assert "decoder WordPiece is not supported natively" in record.getMessage()
+    assert "decoder CTC is not supported natively" in record.getMessage()
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ from tokcy.spec.model import (
     StripDecoder,
     TemplateProcessing,
     TextPiece,
+    WordPiece,
 )
 
 
@@ -64,7 +65,8 @@ def test_model() -> None:
         "not_a_field": [1],
     }
     spec = read(model_with(**fields))
-    assert spec.model == BpeModel(VOCABULARY, None, 0.0, "", "#", "</w>", True, True, True)
+    vocabulary = Vocabulary({"a": 0, "b": 1, "ab": 2}, ["a b"], prefix="#")  # "b" loses its byte
+    assert spec.model == BpeModel(vocabulary, None, 0.0, "", "#", "</w>", True, True, True)
     assert spec.source == "m.json"
     assert (spec.added_tokens, spec.normalizer, spec.pre_tokenizer) == ((), (), ())
     assert (spec.post_processor, spec.decoder) == ((), None)
@@ -220,6 +222,11 @@ def test_added_tokens_as_declared() -> None:
         ),
         ("decoder", {**METASPACE, "prepend_scheme": {"never": None}}, (Other("Metaspace"),)),
         ("decoder", {"type": "BPEDecoder", "suffix": "</w>"}, (BpeDecoder("</w>"),)),
+        (
+            "decoder",
+            {"type": "WordPiece", "prefix": "##", "cleanup": False},
+            (WordPiece("##", False),),
+        ),
         ("decoder", {"type": "Foo", "suffix": "</w>"}, (Other("Foo"),)),
         ("decoder", {"type": {"Fuse": None}}, (Other(None),)),
     ],

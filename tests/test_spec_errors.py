@@ -266,6 +266,7 @@ BEHAVIORS = "Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous"
             "does not match prepend_scheme 'always'",
         ),
         ("decoder", {"type": "BPEDecoder"}, "", "'suffix' is missing"),
+        ("decoder", {"type": "WordPiece", "prefix": "##"}, "", "'cleanup' is missing"),
         (
             "decoder",
             {"type": "Sequence", "decoders": [{"type": "Fuse"}, {**STRIP, "start": None}]},
@@ -369,9 +370,11 @@ def test_prefix_that_a_merge_cannot_lose(typed: bool, prefix: str, right: str, s
     assert message in str(caught.value)
 
 
-def test_prefix_that_a_merge_can_lose() -> None:
-    vocab = {"a": 0, "##b": 1, "ab": 2}
-    model = {"type": "BPE", "vocab": vocab, "merges": ["a ##b"], "continuing_subword_prefix": "##"}
+@pytest.mark.parametrize(("right", "backend"), [("##b", "tokcy"), ("xxb", "huggingface")])
+def test_prefix_that_a_merge_can_lose(right: str, backend: str) -> None:
+    vocab = {"a": 0, "##b": 1, "ab": 2, "xxb": 3}
+    merges = [f"a {right}"]
+    model = {"type": "BPE", "vocab": vocab, "merges": merges, "continuing_subword_prefix": "##"}
     tok = Tokenizer.from_json(json.dumps({"model": model}), fallback=True)
-    assert tok.backend == "huggingface"
-    assert tok.encode_to_list("ab") == [2]
+    assert tok.backend == backend
+    assert tok.encode_to_list("ab") == ([2] if right == "##b" else [0, 1])

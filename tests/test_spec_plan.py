@@ -157,14 +157,6 @@ def test_model_fields_that_do_not_matter(fields: dict[str, Any]) -> None:
         ({"dropout": 0.5}, "dropout is not supported natively"),
         ({"dropout": 1}, "dropout is not supported natively"),
         (
-            {"continuing_subword_prefix": "#"},
-            "continuing_subword_prefix is not supported natively",
-        ),
-        (
-            {"end_of_word_suffix": "</w>"},
-            "end_of_word_suffix with an incomplete byte alphabet is not supported natively",
-        ),
-        (
             {"end_of_word_suffix": "</w>", "ignore_merges": True},
             "end_of_word_suffix with ignore_merges is not supported natively",
         ),
@@ -410,7 +402,7 @@ def test_post_processor_that_fits_no_form() -> None:
 @pytest.mark.parametrize(
     ("decoder", "expected"),
     [
-        ({"type": "WordPiece"}, "decoder WordPiece is not supported natively"),
+        ({"type": "CTC"}, "decoder CTC is not supported natively"),
         (
             in_sequence("decoders", BYTE_LEVEL, BYTE_LEVEL),
             "decoder ByteLevel after ByteLevel or Fuse is not supported natively",

@@ -59,7 +59,9 @@ def _marked(model: BpeModel, *, byte_level: bool, folded: bool) -> Vocabulary:
     if model.ignore_merges:  # which looks for pieces without the marks
         raise UnplannableModelError(f"{names} with ignore_merges is not supported natively")
     if byte_level and not _is_plain(prefix + suffix):
-        raise UnplannableModelError(f"{names} beyond ASCII with ByteLevel is not supported natively")
+        raise UnplannableModelError(
+            f"{names} beyond ASCII with ByteLevel is not supported natively"
+        )
     if byte_level:
         vocabulary = model.vocabulary.marked(
             prefix=prefix, suffix=suffix, unk_token=model.unk_token, fuse_unk=model.fuse_unk
