@@ -16,13 +16,13 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 from tokcy._platform cimport tk_load64
-from tokcy._spelling cimport (
+from tokcy._spelling cimport translate
+from tokcy._strings cimport (
     Strings,
     strings_close,
     strings_close_text,
     strings_free,
     strings_open,
-    translate,
 )
 from tokcy._vocab cimport SOUND, Vocabulary
 

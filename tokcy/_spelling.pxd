@@ -1,6 +1,6 @@
-"""How tokens are written in a model file, and what they stand for; lists of tokens."""
+"""How tokens are written in a model file, and what they stand for."""
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t
 
 
 cdef enum:                  # kinds of tokens, by what they stand for
@@ -28,24 +28,8 @@ cdef struct Spelling:       # how a model writes its tokens
     size_t suffix_size
 
 
-cdef struct Strings:        # a growing list of tokens
-    size_t n
-    size_t capacity         # of offsets and kinds
-    size_t arena_size
-    uint8_t* arena          # one after another: the bytes a token stands for, or its UTF-8 text
-    uint32_t* offsets       # [n + 1] into arena
-    uint8_t* kinds          # [n]
-
-
-cdef int strings_open(Strings* strings, size_t capacity, size_t arena_size) noexcept nogil
-cdef void strings_free(Strings* strings) noexcept nogil
-cdef int strings_close(Strings* strings, size_t size, uint8_t kind) noexcept nogil
-cdef int strings_close_text(Strings* strings, size_t size) noexcept nogil
 cdef const uint8_t* translate(const uint8_t* text, const uint8_t* end, uint8_t** out,
                               bint in_json) noexcept nogil
-cdef int strings_append(Strings* strings, object text) except -1
-cdef str strings_text(const Strings* strings, size_t index)
-cdef void* resized(void* block, size_t size) except NULL
 cdef uint8_t read_token(const Spelling* spelling, uint8_t* text, size_t* size) noexcept nogil
 cdef uint8_t read_byte_level(uint8_t* text, size_t* size) noexcept nogil
 cdef uint8_t read_text(uint8_t* text, size_t* size, bint folded, bint byte_fallback) noexcept nogil

@@ -1,13 +1,12 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""How tokens are written in a model file, and what they stand for; lists of tokens."""
+"""How tokens are written in a model file, and what they stand for."""
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int16_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int16_t, uint8_t, uint16_t
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
     object PyUnicode_FromKindAndData(int kind, const void* buffer, Py_ssize_t size)
 
 cdef enum:
@@ -87,57 +86,6 @@ cdef const uint8_t* translate(const uint8_t* text, const uint8_t* end, uint8_t**
     return text
 
 
-# -------------------------------------------------------------- lists of tokens
-
-cdef int strings_open(Strings* strings, size_t capacity, size_t arena_size) noexcept nogil:
-    """An empty list with room for so many tokens and bytes; -1 without memory."""
-    memset(strings, 0, sizeof(Strings))
-    strings.capacity = capacity + 1
-    strings.arena_size = arena_size + 1
-    strings.arena = <uint8_t*>PyMem_RawMalloc(strings.arena_size)
-    strings.offsets = <uint32_t*>PyMem_RawMalloc(strings.capacity * sizeof(uint32_t))
-    strings.kinds = <uint8_t*>PyMem_RawMalloc(strings.capacity)
-    if strings.arena == NULL or strings.offsets == NULL or strings.kinds == NULL:
-        strings_free(strings)
-        return -1
-    strings.offsets[0] = 0
-    return 0
-
-
-cdef void strings_free(Strings* strings) noexcept nogil:
-    PyMem_RawFree(strings.arena)
-    PyMem_RawFree(strings.offsets)
-    PyMem_RawFree(strings.kinds)
-    memset(strings, 0, sizeof(Strings))
-
-
-cdef int strings_close(Strings* strings, size_t size, uint8_t kind) noexcept nogil:
-    """Make a token of the next `size` bytes of the arena; -1 without memory."""
-    cdef size_t capacity
-    cdef void* moved
-    if strings.n + 1 >= strings.capacity:
-        capacity = 2 * strings.capacity
-        moved = PyMem_RawRealloc(strings.offsets, capacity * sizeof(uint32_t))
-        if moved == NULL:
-            return -1
-        strings.offsets = <uint32_t*>moved
-        moved = PyMem_RawRealloc(strings.kinds, capacity)
-        if moved == NULL:
-            return -1
-        strings.kinds = <uint8_t*>moved
-        strings.capacity = capacity
-    strings.kinds[strings.n] = kind
-    strings.offsets[strings.n + 1] = strings.offsets[strings.n] + <uint32_t>size
-    strings.n += 1
-    return 0
-
-
-cdef int strings_close_text(Strings* strings, size_t size) noexcept nogil:
-    """The same of the UTF-8 text of a token, which the arena holds there."""
-    cdef uint8_t kind = read_byte_level(strings.arena + strings.offsets[strings.n], &size)
-    return strings_close(strings, size, kind)
-
-
 cdef uint8_t read_byte_level(uint8_t* text, size_t* size) noexcept nogil:
     """Turn the text of a byte-level token into what it stands for, in place; the kind."""
     cdef uint8_t* to = text
@@ -211,33 +159,6 @@ cdef uint8_t read_text(uint8_t* text, size_t* size, bint folded,
         n += 1
     size[0] = n
     return BYTES
-
-
-cdef int strings_append(Strings* strings, object text) except -1:
-    """Append a token as it is written in the file."""
-    cdef Py_ssize_t size = 0
-    cdef const char* encoded = PyUnicode_AsUTF8AndSize(text, &size)
-    cdef size_t used = strings.offsets[strings.n]
-    if used + size > strings.arena_size:
-        strings.arena_size = 2 * (used + size)
-        strings.arena = <uint8_t*>resized(strings.arena, strings.arena_size)
-    memcpy(strings.arena + used, encoded, size)
-    if strings_close_text(strings, size) < 0:
-        raise MemoryError
-    return 0
-
-
-cdef void* resized(void* block, size_t size) except NULL:
-    cdef void* moved = PyMem_RawRealloc(block, size)
-    if moved == NULL:
-        raise MemoryError
-    return moved
-
-
-cdef str strings_text(const Strings* strings, size_t index):
-    return byte_level_text(strings.arena + strings.offsets[index],
-                           strings.offsets[index + 1] - strings.offsets[index],
-                           strings.kinds[index])
 
 
 cdef str byte_level_text(const uint8_t* token, size_t size, uint8_t kind):

@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from tokcy._spelling cimport Spelling, Strings
+from tokcy._spelling cimport Spelling
+from tokcy._strings cimport Strings
 
 
 cdef enum:                  # what Vocabulary.take returns in place of a merge's index

@@ -19,9 +19,7 @@ cache misses of a block overlap, and need no Python object.
 """
 
 cimport cython
-from cpython.dict cimport PyDict_Next
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
-from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -35,24 +33,25 @@ from tokcy._spelling cimport (
     CONTINUES,
     ENDS,
     FORMS,
-    TEXT,
     Spelling,
-    Strings,
     byte_level_text,
     read_byte_level,
     read_token,
-    resized,
     spell_byte_level,
     spell_token,
-    strings_append,
+)
+from tokcy._strings cimport (
+    Strings,
+    fill_entries,
+    merge_error,
+    read_merges,
+    read_vocab,
+    resized,
     strings_close,
     strings_free,
     strings_open,
     strings_text,
 )
-from tokcy._utf8 cimport utf8_valid_size
-
-from tokcy.errors import ModelFileError
 
 cdef enum:
     BLOCK = 32              # merges whose look-ups are under way together
@@ -114,8 +113,8 @@ cdef class Vocabulary:
             ids = <uint32_t*>PyMem_RawMalloc((len(vocab) + 1) * sizeof(uint32_t))
             if ids == NULL:
                 raise MemoryError
-            _read_vocab(vocab, ids, &entries)
-            _read_merges(merges, &parts, source)
+            read_vocab(vocab, ids, &entries)
+            read_merges(merges, &parts, source)
             wrong = self.take(&entries, &ids, &parts)
             if wrong >= 0:
                 raise self._unknown_part(wrong, merges[wrong], strings_text(&parts, 2 * wrong),
@@ -196,7 +195,7 @@ cdef class Vocabulary:
             raise MemoryError
         memset(&entries, 0, sizeof(Strings))
         try:
-            _fill_entries(tables, byte_level, made.marks, &entries, &ids)
+            fill_entries(tables, byte_level, made.marks, &entries, &ids)
             if made.take(&entries, &ids, &parts) == REPEATED:
                 raise ValueError("arena: an entry stands twice")
         finally:
@@ -716,85 +715,5 @@ cdef class Vocabulary:
             if self.token_to_id(second) is not None:
                 part = first + second.encode()[self.lost:].decode(errors="replace")
         shown = repr(part) if len(part) <= 60 else repr(part[:57] + "...")
-        return _merge_error(index, item, f"needs the token {shown}, which is not in model.vocab",
-                            source)
-
-
-# ------------------------------------------------------------------ from arrays
-
-cdef int _fill_entries(dict tables, bint byte_level, uint8_t marks, Strings* entries,
-                       uint32_t** ids) except -1:
-    """Copy entries from `Vocabulary.tables`, of which nothing is taken for granted."""
-    cdef const uint8_t[::1] arena = tables["arena"], offsets = tables["offsets"]
-    cdef const uint8_t[::1] kinds = tables["kinds"], numbers = tables["ids"]
-    cdef size_t n = len(kinds), i, size, begin = 0
-    cdef bint rises = True, is_kind = True
-    if <size_t>len(offsets) != 4 * (n + 1):
-        raise ValueError(f"offsets: not {n + 1} numbers")
-    if <size_t>len(numbers) != 4 * n:
-        raise ValueError(f"ids: not {n} numbers")
-    if strings_open(entries, n, len(arena)) < 0:
-        raise MemoryError
-    ids[0] = <uint32_t*>PyMem_RawMalloc((n + 1) * sizeof(uint32_t))
-    if ids[0] == NULL:
-        raise MemoryError
-    memcpy(entries.offsets, &offsets[0], 4 * (n + 1))
-    for i in range(n):
-        rises &= entries.offsets[i] <= entries.offsets[i + 1]
-        if kinds[i] & BYTES:
-            is_kind &= kinds[i] >> 1 & ~marks == 0
-        else:
-            is_kind &= kinds[i] == TEXT or (
-                kinds[i] == BYTE_NAME and entries.offsets[i + 1] - entries.offsets[i] == 1)
-    if not rises or entries.offsets[0] != 0 or entries.offsets[n] != <size_t>len(arena):
-        raise ValueError("offsets: not rising from 0 to the end of the arena")
-    if not is_kind:
-        raise ValueError("kinds: none of those there are")
-    entries.n = n
-    if n:
-        memcpy(entries.kinds, &kinds[0], n)
-        memcpy(ids[0], &numbers[0], 4 * n)
-    if len(arena):
-        memcpy(entries.arena, &arena[0], len(arena))
-    for i in range(n + 1):      # one check of entries in a row takes a fraction of one each
-        if i < n and (kinds[i] == TEXT or not (byte_level or kinds[i] == BYTE_NAME)):
-            is_kind &= (entries.offsets[i] == entries.offsets[i + 1]
-                        or entries.arena[entries.offsets[i]] & 0xC0 != 0x80)
-            continue
-        size = entries.offsets[i] - begin
-        if utf8_valid_size(entries.arena + begin, size) != size or not is_kind:
-            raise ValueError("arena: an entry of characters is not UTF-8")
-        begin = entries.offsets[i + 1 if i < n else n]
-    return 0
-
-
-# ------------------------------------------------------------ from Python objects
-
-cdef int _read_vocab(dict vocab, uint32_t* ids, Strings* entries) except -1:
-    """Append the tokens, and write the id of each."""
-    cdef Py_ssize_t position = 0
-    cdef PyObject* key = NULL
-    cdef PyObject* value = NULL
-    while PyDict_Next(vocab, &position, &key, &value):
-        ids[entries.n] = <uint32_t>(<object>value)
-        strings_append(entries, <object>key)
-    return 0
-
-
-cdef int _read_merges(list merges, Strings* parts, str source) except -1:
-    """Append the two parts of each merge."""
-    cdef size_t index
-    for index in range(<size_t>len(merges)):
-        item = merges[index]
-        pair = item.split(" ") if isinstance(item, str) else item
-        if len(pair) != 2:
-            raise _merge_error(index, item, "does not have exactly two parts", source)
-        strings_append(parts, pair[0])
-        strings_append(parts, pair[1])
-    return 0
-
-
-cdef _merge_error(size_t index, object item, str reason, str source):
-    shown = repr(item) if len(repr(item)) <= 80 else repr(item)[:77] + "..."
-    return ModelFileError(f"{shown} {reason}", source=source, field=f"model.merges[{index}]")
-
+        return merge_error(index, item, f"needs the token {shown}, which is not in model.vocab",
+                           source)
