@@ -151,12 +151,15 @@ cdef class MergeTable:
         """
         cdef Vocabulary vocabulary = self.vocabulary
         cdef const uint8_t* token = vocabulary.arena + vocabulary.offsets[entry]
-        cdef size_t width
-        if (vocabulary.offsets[entry + 1] - vocabulary.offsets[entry] == 1
-                and vocabulary.kinds[entry] & BYTES and vocabulary.kinds[entry] != BYTES):
-            return token[0] if vocabulary.spelling.byte_level or token[0] < 0x80 else -1
-        width = 0 if vocabulary.spelling.byte_level else self._character_width(entry)
-        return code_point(token, width) if width else -1
+        cdef size_t size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
+        cdef uint8_t kind = vocabulary.kinds[entry]
+        if size - 1 > 3 or not kind & BYTES:
+            return -1
+        if size == 1:
+            return -1 if kind == BYTES else token[0]
+        if vocabulary.spelling.byte_level or character_width(token, size) != size:
+            return -1
+        return code_point(token, size)
 
     cdef int _begin_numbered(self) except -1:
         """Make symbols of the entries that merging begins with: of each form a table."""
