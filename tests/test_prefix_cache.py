@@ -21,7 +21,7 @@ from tokcy.prefix_metrics import PrefixCacheCollector
 
 MODEL = model_with([E, token("<f>"), token("<g>", rstrip=True)])
 TOK = make(MODEL)
-ENGINE = TOK._backend._engine  # type: ignore[attr-defined]
+ENGINE = TOK._backend.engine  # type: ignore[attr-defined]
 PARTS = ["<e>", "<f>", "<g> ", "hello the end", "a b c", "e\u0301", "\n", " ", "word" * 20]
 
 

@@ -196,7 +196,7 @@ class Twin:
     ) -> None:
         if not isinstance(backend, NativeBackend):
             return
-        engine = backend._engine
+        engine = backend.engine
         for joined in (False, True):
             try:
                 expected = engine.encode_segments(segments, True, joined, False).tolist()

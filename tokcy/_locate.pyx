@@ -28,20 +28,26 @@ cdef struct Walker:         # a byte of the text, and where it is in what the mo
 
 
 cdef int locate(Vocabulary vocabulary, bint ignore_merges, const Merges* merges, const Job* job,
-                const uint32_t* ids, int64_t* ranges, uint8_t* is_added) noexcept nogil:
+                const uint32_t* ids, int64_t* ranges, uint8_t* is_added, int64_t* words,
+                bint spans_are_words) noexcept nogil:
     """Of each id of an encoded job: its raw byte range, and whether it is an added token.
 
-    ranges has room for [n][2]; is_added for [n], and holds zeros. Returns 0 or OUT_OF_MEMORY.
+    ranges has room for [n][2]; is_added for [n], and holds zeros. words may be NULL, or has room
+    for [n]: the places of each id's piece among all pieces and added tokens, or among all spans.
+    Returns 0 or OUT_OF_MEMORY.
     """
     cdef const Span* span
     cdef size_t s, at, end, n = 0
-    cdef int64_t found
+    cdef int64_t found, word = 0, i
     for s in range(job.prepared.n_spans):
         span = job.prepared.spans + s
         if span.token >= 0:
             ranges[2 * n] = span.begin
             ranges[2 * n + 1] = span.end
             is_added[n] = 1
+            if words != NULL:
+                words[n] = word
+            word += 1
             n += 1
             continue
         at = span.begin
@@ -56,8 +62,13 @@ cdef int locate(Vocabulary vocabulary, bint ignore_merges, const Merges* merges,
                                           ranges + 2 * n)
                 if found < 0:
                     return OUT_OF_MEMORY
+                if words != NULL:
+                    for i in range(found):
+                        words[n + i] = word
                 n += found
+                word += not spans_are_words
             at = end
+        word += spans_are_words
     return 0
 
 

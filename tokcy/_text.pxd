@@ -58,6 +58,7 @@ cdef class TextEngine:
                            Cache* cache, Job* job, Tally* tally) except? -3
     cdef int _encode_segments(self, Cache* cache, const Segments* segments, int threads,
                               bint plain_only, Job* job, Tally* tally) noexcept nogil
+    cdef tuple _located(self, text, bint added, bint wants_words, bint spans_are_words)
     cdef int _encode_with_alignment(self, Cache* cache, const Source* source, bint added, Job* job,
                                     Tally* tally) noexcept nogil
 

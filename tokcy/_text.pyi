@@ -61,3 +61,6 @@ class TextEngine:
     def encode_offsets(
         self, text: str, added: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]: ...
+    def encode_words(
+        self, text: str, added: bool, *, spans_are_words: bool = False
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]: ...

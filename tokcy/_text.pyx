@@ -451,14 +451,34 @@ cdef class TextEngine:
         Raises:
             EncodeTypeError: not a str, or not expressible in UTF-8.
         """
+        return self._located(text, added, False, False)
+
+    def encode_words(self, text, bint added, *, bint spans_are_words=False):
+        """What `encode_offsets` gives, and the word of each id.
+
+        Args:
+            spans_are_words: the text between two added tokens is one word, as where the pieces
+                are not the pre-tokenizer's but the engine's own; else each piece is one, and
+                so is each added token.
+
+        Returns:
+            (ids, offsets, is_added, words int64[n]): words are counted from 0.
+
+        Raises:
+            EncodeTypeError: not a str, or not expressible in UTF-8.
+        """
+        return self._located(text, added, True, spans_are_words)
+
+    cdef tuple _located(self, text, bint added, bint wants_words, bint spans_are_words):
         cdef Source source
         cdef Job job
         cdef Tally tally
         cdef int status
-        cdef cnp.ndarray ids, offsets, is_added
+        cdef cnp.ndarray ids, offsets, is_added, words
         cdef uint32_t* id_data
         cdef int64_t* offset_data
         cdef uint8_t* added_data
+        cdef int64_t* word_data
         cdef Cache* cache
         source_open(text, &source)
         cache = self.model.acquire_cache()
@@ -471,18 +491,20 @@ cdef class TextEngine:
             ids = new_array(job.n_ids)
             offsets = np.empty((len(ids), 2), dtype=np.int64)
             is_added = np.zeros(len(ids), dtype=np.bool_)
+            words = new_array(len(ids) if wants_words else 0, cnp.NPY_INT64)
             id_data = <uint32_t*>cnp.PyArray_DATA(ids)
             offset_data = <int64_t*>cnp.PyArray_DATA(offsets)
             added_data = <uint8_t*>cnp.PyArray_DATA(is_added)
+            word_data = <int64_t*>cnp.PyArray_DATA(words) if wants_words else NULL
             with nogil:
                 memcpy(id_data, job.ids, 4 * job.n_ids)
                 status = locate(self.model.vocabulary, self.model.ignore_merges,
                                 &self.model.merge_table.merges, &job, id_data, offset_data,
-                                added_data)
+                                added_data, word_data, spans_are_words)
                 if status == 0 and source.owned != NULL:        # not ASCII
                     to_characters(source.bytes, offset_data, job.n_ids)
             raise_status(status)
-            return ids, offsets, is_added
+            return (ids, offsets, is_added, words) if wants_words else (ids, offsets, is_added)
         finally:
             _dispose(&job, &source)
             self.model.release_cache(cache, &tally)

@@ -66,7 +66,7 @@ class NativeBackend:
         resolve_num_threads(None)  # now, and not with the first text that is long enough
         vocabulary = plan.vocabulary
         post = plan.post_processor
-        self._engine = Engine(
+        self.engine = Engine(
             preparer_of(plan),
             PreTokenizer(plan.text.splits, fuse=tables is None),
             Bpe(vocabulary, plan.ignore_merges, tables),
@@ -83,7 +83,7 @@ class NativeBackend:
 
     def tables(self) -> dict[str, bytes]:
         """What was found out of the vocabulary's merges; see `Bpe.tables`."""
-        return self._engine.model.tables()
+        return self.engine.model.tables()
 
     def encode(
         self,
@@ -95,7 +95,7 @@ class NativeBackend:
     ) -> Ids:
         if not allow_special:
             self._refuse_control_ids(text)
-        return self._engine.encode(text, add_special_tokens, allow_special, num_threads, known)
+        return self.engine.encode(text, add_special_tokens, allow_special, num_threads, known)
 
     def encode_to_list(
         self,
@@ -107,7 +107,7 @@ class NativeBackend:
     ) -> list[int]:
         if not allow_special:
             self._refuse_control_ids(text)
-        return self._engine.encode_to_list(
+        return self.engine.encode_to_list(
             text, add_special_tokens, allow_special, num_threads, known
         )
 
@@ -122,7 +122,7 @@ class NativeBackend:
             texts = list(texts)
             for index, text in enumerate(texts):
                 self._refuse_control_ids(text, f"texts[{index}]: ")
-        return self._engine.encode_batch(texts, add_special_tokens, allow_special, num_threads)
+        return self.engine.encode_batch(texts, add_special_tokens, allow_special, num_threads)
 
     def encode_segments(
         self,
@@ -134,7 +134,7 @@ class NativeBackend:
         known: PrefixView | None = None,
     ) -> Ids:
         segments = list(segments)
-        ids = self._engine.encode_segments(
+        ids = self.engine.encode_segments(
             segments, add_special_tokens, joined, chunked, num_threads, known=known
         )
         if len(self._control_ids):  # the segments are known to be sound by now
@@ -151,7 +151,7 @@ class NativeBackend:
     ) -> int:
         if not allow_special:
             self._refuse_control_ids(text)
-        return self._engine.count(text, add_special_tokens, allow_special, num_threads, known)
+        return self.engine.count(text, add_special_tokens, allow_special, num_threads, known)
 
     def encode_with_offsets(
         self, text: str, add_special_tokens: bool, allow_special: bool
@@ -159,8 +159,7 @@ class NativeBackend:
         if not allow_special:
             self._refuse_control_ids(text)
         ids, offsets, is_added = self._locate(text, add_special_tokens, allow_special)
-        if self._post.trim_offsets and len(ids):
-            offsets = self._trimmer.trim(text, ids, offsets, is_added)
+        offsets = self.trim(text, ids, offsets, is_added)
         if add_special_tokens:
             prefix = np.array(self._post.prefix_ids, dtype=np.uint32)
             suffix = np.array(self._post.suffix_ids, dtype=np.uint32)
@@ -168,11 +167,22 @@ class NativeBackend:
             offsets = np.pad(offsets, ((len(prefix), len(suffix)), (0, 0)))
         return ids, offsets
 
+    def trim(
+        self, text: str, ids: Ids, offsets: Offsets, is_added: NDArray[np.bool_]
+    ) -> Offsets:
+        """The offsets int64[n, 2] of consecutive ids of a text as the post-processor leaves them.
+
+        The first of the ids is treated as the first of the text (rule O3).
+        """
+        if self._post.trim_offsets and len(ids):
+            return self._trimmer.trim(text, ids, offsets, is_added)
+        return offsets
+
     def _locate(
         self, text: str, add_special_tokens: bool, allow_special: bool
     ) -> tuple[Ids, Offsets, NDArray[np.bool_]]:
         """The ids of the text that remain, their offsets, and which are added tokens."""
-        return self._engine.encode_offsets(text, allow_special)
+        return self.engine.encode_offsets(text, allow_special)
 
     def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
         return self._decoder.decode(ids, skip_special_tokens)
@@ -200,7 +210,7 @@ class NativeBackend:
         return self._vocabulary.n_entries + (self._n_beyond if with_added_tokens else 0)
 
     def cache_info(self) -> CacheInfo:
-        return self._engine.model.cache_info()
+        return self.engine.model.cache_info()
 
     @cached_property
     def _n_beyond(self) -> int:
@@ -211,7 +221,7 @@ class NativeBackend:
     def _refuse_control_ids(self, text: str, where: str = "") -> None:
         """Raise TokcyError if the model makes a control token of plain text."""
         if len(self._control_ids):
-            self._refuse(self._engine.encode(text, False, False, None), where)
+            self._refuse(self.engine.encode(text, False, False, None), where)
 
     def _refuse_control_ids_of_segments(
         self, segments: list[Segment], joined: bool, chunked: bool
@@ -223,12 +233,12 @@ class NativeBackend:
         if joined:
             if not all(flag for _, flag in segments):
                 self._refuse(
-                    self._engine.encode_segments(segments, False, True, chunked, plain_only=True)
+                    self.engine.encode_segments(segments, False, True, chunked, plain_only=True)
                 )
             return
         for index, segment in enumerate(segments):
             if not segment[1]:
-                ids = self._engine.encode_segments([segment], False, False, chunked)
+                ids = self.engine.encode_segments([segment], False, False, chunked)
                 self._refuse(ids, f"segments[{index}]: ")
 
     def _refuse(self, ids: Ids, where: str = "") -> None:
@@ -249,8 +259,8 @@ class NativeBackend:
             and token.id != self._vocabulary.unknown_id
             and self._vocabulary.has_id(token.id)
         ]
-        if not self._engine.model.ignore_merges:
-            ids = self._engine.model.made_by_merging(ids)
+        if not self.engine.model.ignore_merges:
+            ids = self.engine.model.made_by_merging(ids)
         return np.array(ids, dtype=np.uint32)
 
     @cached_property

@@ -1,0 +1,1 @@
+"""What makes `tokenizers` and `transformers` encode through tokcy."""

@@ -1,0 +1,253 @@
+"""Texts → `Encoding`: what Hugging Face's ``Tokenizer.encode`` returns, made of tokcy's ids.
+
+Only the ids are encoded at once. Where they come from is found out when it is first asked for, by
+encoding the text again, which takes less than making the lists of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokcy._encoding import Cut, Encoding, Filling, encoding_of, encodings_of
+from tokcy.backend import Ids, Offsets
+from tokcy.errors import TokcyError
+from tokcy.native import NativeBackend
+from tokcy.spec.plan_model import plan_borders
+
+__all__ = ["Encoder", "PaddingSettings", "Surroundings", "TruncationSettings"]
+
+Direction = Literal["left", "right"]
+Located = tuple[Ids, Offsets, NDArray[np.bool_], NDArray[np.int64]]
+
+
+class TruncationSettings(TypedDict):
+    """What ``tokenizers.Tokenizer.truncation`` gives."""
+
+    max_length: int
+    stride: int
+    strategy: Literal["longest_first", "only_first", "only_second"]
+    direction: Direction
+
+
+class PaddingSettings(TypedDict):
+    """What ``tokenizers.Tokenizer.padding`` gives."""
+
+    length: int | None
+    pad_to_multiple_of: int | None
+    pad_id: int
+    pad_token: str
+    pad_type_id: int
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a post-processor puts around a single text, and how it marks the text (rules O1-O4).
+
+    Attributes:
+        ids_before, tokens_before, type_ids_before: of what it puts before the text.
+        ids_after, tokens_after, type_ids_after: and behind it.
+        type_id: of the ids of the text, but not of its overflowing parts, which keep 0.
+        marks_text: whether it says which ids are the text's; without any post-processor they
+            count as the text's all, padding too.
+    """
+
+    ids_before: tuple[int, ...] = ()
+    tokens_before: tuple[str, ...] = ()
+    type_ids_before: tuple[int, ...] = ()
+    ids_after: tuple[int, ...] = ()
+    tokens_after: tuple[str, ...] = ()
+    type_ids_after: tuple[int, ...] = ()
+    type_id: int = 0
+    marks_text: bool = False
+
+    @classmethod
+    def of(cls, section: Mapping[str, Any] | None) -> Surroundings:
+        """Those of a ``post_processor`` as ``tokenizers`` writes it, if it runs natively."""
+        if section is None:
+            return cls()
+        steps = section["processors"] if section["type"] == "Sequence" else [section]
+        for step in steps:
+            if step["type"] == "TemplateProcessing":
+                return _of_template(step)
+            if step["type"] in ("RobertaProcessing", "BertProcessing"):
+                (cls_token, cls_id), (sep_token, sep_id) = step["cls"], step["sep"]
+                before, after = ((cls_id,), (cls_token,), (0,)), ((sep_id,), (sep_token,), (0,))
+                return cls(*before, *after, marks_text=True)
+            if step["type"] == "Sequence":
+                inner = cls.of(step)
+                if inner.ids_before or inner.ids_after or inner.type_id:
+                    return inner
+        return cls(marks_text=True)
+
+
+def _of_template(step: Mapping[str, Any]) -> Surroundings:
+    sides: list[tuple[list[int], list[str], list[int]]] = [([], [], [])]
+    text_type = 0
+    for piece in step["single"]:
+        if "Sequence" in piece:
+            text_type = piece["Sequence"]["type_id"]
+            sides.append(([], [], []))
+            continue
+        special = step["special_tokens"][piece["SpecialToken"]["id"]]
+        ids, tokens, type_ids = sides[-1]
+        ids += special["ids"]
+        tokens += special["tokens"]
+        type_ids += [piece["SpecialToken"]["type_id"]] * len(special["ids"])
+    before, after = (tuple(tuple(column) for column in side) for side in sides)
+    return Surroundings(*before, *after, type_id=text_type, marks_text=True)
+
+
+class _TokenTexts(dict[int, str]):
+    """id → the model's token, looked up once."""
+
+    def __init__(self, backend: NativeBackend) -> None:
+        self._vocabulary = backend.plan.vocabulary
+
+    def __missing__(self, token_id: int) -> str:
+        text = self._vocabulary.id_to_token(token_id)
+        assert text is not None, token_id
+        self[token_id] = text
+        return text
+
+
+class Encoder:
+    """Makes Encodings of plain single texts; immutable, shared by threads.
+
+    Args:
+        backend: encodes the texts; what its file says of truncation and padding is not asked.
+        post_processor: the section of the file, as ``tokenizers`` writes it.
+        reference: what Hugging Face makes of a text, without special tokens, truncation and
+            padding. Asked only for ``tokens``, where an added token that is normalized and takes
+            spaces stands in a text that a normalizer changes: the spaces are then not known here.
+    """
+
+    def __init__(
+        self,
+        backend: NativeBackend,
+        post_processor: Mapping[str, Any] | None,
+        reference: Callable[[str], Any] | None = None,
+    ) -> None:
+        plan = backend.plan
+        self._backend = backend
+        self._reference = reference
+        self.surroundings = Surroundings.of(post_processor)
+        # Without a split of the file's there is one of tokcy's own, or none.
+        own = plan_borders((), plan.vocabulary, plan.ignore_merges)
+        self._spans_are_words = [split.pattern for split in plan.text.splits] == [
+            split.pattern for split in own
+        ]
+        self._texts = _TokenTexts(backend)
+        self._forms: dict[int, str] = {}
+        self._unknown_forms: set[int] = set()
+        forms = dict(plan.token_forms)
+        changes = bool(plan.text.normalizer or plan.text.folded or plan.text.prefix)
+        for token in plan.added_tokens:
+            if token.normalized and not (token.lstrip or token.rstrip):
+                self._forms[token.id] = forms.get(token.id, token.content)
+            elif token.normalized and changes:
+                self._unknown_forms.add(token.id)
+
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = True,
+        truncation: TruncationSettings | None = None,
+        padding: PaddingSettings | None = None,
+    ) -> Encoding:
+        """The Encoding of one text.
+
+        Raises:
+            EncodeTypeError: not a str, or not expressible in UTF-8.
+            TokcyError: the text is too long, and Hugging Face fails to cut it.
+        """
+        ids = self._backend.engine.encode(text, False, True)
+        cut = None if truncation is None else self._cut(truncation, add_special_tokens)
+        filling = None if padding is None else _filling(padding)
+        return encoding_of(self, text, ids, add_special_tokens, cut, filling)
+
+    def encode_batch(
+        self,
+        texts: Sequence[str],
+        add_special_tokens: bool = True,
+        truncation: TruncationSettings | None = None,
+        padding: PaddingSettings | None = None,
+    ) -> list[Encoding]:
+        """The Encodings of many texts, encoded in one call and filled up to the longest of them.
+
+        Each keeps the ids of all of them in memory, 4 bytes an id, as long as its own are not
+        changed. Errors are those of `encode`.
+        """
+        texts = list(texts)
+        values, offsets = self._backend.engine.encode_batch(texts, False, True)
+        cut = None if truncation is None else self._cut(truncation, add_special_tokens)
+        filling = None if padding is None else _filling(padding)
+        return encodings_of(self, texts, values, offsets, add_special_tokens, cut, filling)
+
+    def _cut(self, truncation: TruncationSettings, special: bool) -> Cut:
+        around = self.surroundings
+        added = len(around.ids_before) + len(around.ids_after) if special else 0
+        # Where the post-processor alone adds more, Hugging Face's limit wraps around.
+        limit = min((truncation["max_length"] - added) % 2**64, 2**63 - 1)
+        problem = None
+        if limit and truncation["strategy"] == "only_second":
+            problem = "only a second text may be cut, and there is none"
+        elif limit and truncation["stride"] >= limit:
+            problem = (
+                f"the stride, {truncation['stride']}, must be less than the length that is left "
+                f"for the text, {limit}"
+            )
+        return Cut(limit, truncation["stride"], truncation["direction"] == "left", problem)
+
+    # ------------------------------------------------------- what Encodings ask for
+
+    def locate(self, text: str) -> Located:
+        """ids uint32[n], offsets int64[n, 2] with all spaces, is_added bool[n], words int64[n]."""
+        engine = self._backend.engine
+        return engine.encode_words(text, True, spans_are_words=self._spans_are_words)
+
+    def trim(self, text: str, located: Located, kept: slice) -> Offsets:
+        """The offsets int64[n, 2] of consecutive ids of a text."""
+        ids, offsets, is_added, _ = located
+        return self._backend.trim(text, ids[kept], offsets[kept], is_added[kept])
+
+    def tokens(self, text: str, located: Located) -> list[str]:
+        """The text of each id of a text: the model's token, or what was matched (rule A7).
+
+        Raises:
+            TokcyError: it needs the reference, and there is none.
+        """
+        ids, offsets, is_added, _ = located
+        listed: list[int] = ids.tolist()
+        added = np.flatnonzero(is_added).tolist()
+        if self._unknown_forms and any(listed[i] in self._unknown_forms for i in added):
+            if self._reference is None:
+                raise TokcyError("tokens: what an added token has matched is not known natively")
+            found: list[str] = self._reference(text).tokens
+            return found
+        tokens = dict.fromkeys(added)
+        texts = (
+            ["" if i in tokens else self._texts[token_id] for i, token_id in enumerate(listed)]
+            if added
+            else [self._texts[token_id] for token_id in listed]
+        )
+        for i in added:
+            form = self._forms.get(listed[i])
+            texts[i] = text[offsets[i, 0] : offsets[i, 1]] if form is None else form
+        return texts
+
+
+def _filling(padding: PaddingSettings) -> Filling:
+    return Filling(
+        padding["pad_id"],
+        padding["pad_type_id"],
+        padding["pad_token"],
+        padding["direction"] == "left",
+        -1 if padding["length"] is None else padding["length"],
+        padding["pad_to_multiple_of"] or 1,
+    )
