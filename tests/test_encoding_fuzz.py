@@ -1,4 +1,4 @@
-"""Encodings of random files of every kind: all fields, maps and options as `tokenizers` has them."""
+"""Encodings of random files of every kind: all fields, maps and options."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-from collections.abc import Callable, Sequence
-from typing import Any, SupportsIndex, final
+from collections.abc import Sequence
+from typing import SupportsIndex, final
 
 import numpy as np
 import tokenizers
@@ -93,7 +93,7 @@ class Encoding:
     def __setstate__(self, state: bytes) -> None: ...
     def __reduce_ex__(
         self, protocol: SupportsIndex
-    ) -> tuple[Callable[..., Any], tuple[type[tokenizers.Encoding]], bytes]: ...
+    ) -> tuple[type[tokenizers.Encoding], tuple[()], bytes]: ...
     def __copy__(self) -> Encoding: ...
     def __deepcopy__(self, memo: object) -> Encoding: ...
 

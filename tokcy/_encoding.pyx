@@ -16,7 +16,6 @@ from libc.stdint cimport int64_t, uint32_t
 
 from tokcy._lists cimport fill_list
 
-import copyreg
 import logging
 import operator
 import warnings
@@ -116,7 +115,7 @@ cdef class Filling:
 @cython.final
 cdef class Text:                # that was encoded
     cdef object encoder
-    cdef str text
+    cdef object text            # str, or of a class of that
     cdef object owner           # of the memory of its ids
     cdef const uint32_t* ids
     cdef Py_ssize_t n
@@ -556,7 +555,7 @@ cdef class Encoding:
         self.set_columns(_with_parts(columns_of_state(state)))
 
     def __reduce_ex__(self, protocol):
-        return copyreg.__newobj__, (tokenizers.Encoding,), self.__getstate__()
+        return tokenizers.Encoding, (), self.__getstate__()
 
     def __copy__(self):
         return self.duplicate()
@@ -573,7 +572,7 @@ cdef class Encoding:
 
 # ------------------------------------------------------------------ making them
 
-def encoding_of(encoder, str text not None, cnp.ndarray ids not None, bint special, Cut cut,
+def encoding_of(encoder, text, cnp.ndarray ids not None, bint special, Cut cut,
                 Filling filling):
     """The Encoding of one text.
 
@@ -614,7 +613,7 @@ def encodings_of(encoder, list texts not None, cnp.ndarray values not None,
     return encodings
 
 
-cdef Encoding _whole(encoder, str text, cnp.ndarray values, Py_ssize_t begin, Py_ssize_t end,
+cdef Encoding _whole(encoder, text, cnp.ndarray values, Py_ssize_t begin, Py_ssize_t end,
                      bint special, Cut cut, Filling filling):
     cdef Encoding encoding = Encoding.__new__(Encoding)
     cdef Text source = Text.__new__(Text)

@@ -167,9 +167,7 @@ class NativeBackend:
             offsets = np.pad(offsets, ((len(prefix), len(suffix)), (0, 0)))
         return ids, offsets
 
-    def trim(
-        self, text: str, ids: Ids, offsets: Offsets, is_added: NDArray[np.bool_]
-    ) -> Offsets:
+    def trim(self, text: str, ids: Ids, offsets: Offsets, is_added: NDArray[np.bool_]) -> Offsets:
         """The offsets int64[n, 2] of consecutive ids of a text as the post-processor leaves them.
 
         The first of the ids is treated as the first of the text (rule O3).

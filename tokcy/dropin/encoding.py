@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,32 +17,12 @@ from tokcy._encoding import Cut, Encoding, Filling, encoding_of, encodings_of
 from tokcy.backend import Ids, Offsets
 from tokcy.errors import TokcyError
 from tokcy.native import NativeBackend
-from tokcy.spec.plan_model import plan_borders
+from tokcy.pattern.borders import is_border_split
 
-__all__ = ["Encoder", "PaddingSettings", "Surroundings", "TruncationSettings"]
+__all__ = ["Encoder", "Surroundings"]
 
-Direction = Literal["left", "right"]
+Settings = Mapping[str, Any]  # what ``truncation`` and ``padding`` of a ``tokenizers`` object give
 Located = tuple[Ids, Offsets, NDArray[np.bool_], NDArray[np.int64]]
-
-
-class TruncationSettings(TypedDict):
-    """What ``tokenizers.Tokenizer.truncation`` gives."""
-
-    max_length: int
-    stride: int
-    strategy: Literal["longest_first", "only_first", "only_second"]
-    direction: Direction
-
-
-class PaddingSettings(TypedDict):
-    """What ``tokenizers.Tokenizer.padding`` gives."""
-
-    length: int | None
-    pad_to_multiple_of: int | None
-    pad_id: int
-    pad_token: str
-    pad_type_id: int
-    direction: Direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +57,11 @@ class Surroundings:
                 return _of_template(step)
             if step["type"] in ("RobertaProcessing", "BertProcessing"):
                 (cls_token, cls_id), (sep_token, sep_id) = step["cls"], step["sep"]
-                before, after = ((cls_id,), (cls_token,), (0,)), ((sep_id,), (sep_token,), (0,))
-                return cls(*before, *after, marks_text=True)
+                return cls(
+                    *((cls_id,), (cls_token,), (0,)),
+                    *((sep_id,), (sep_token,), (0,)),
+                    marks_text=True,
+                )
             if step["type"] == "Sequence":
                 inner = cls.of(step)
                 if inner.ids_before or inner.ids_after or inner.type_id:
@@ -99,8 +82,13 @@ def _of_template(step: Mapping[str, Any]) -> Surroundings:
         ids += special["ids"]
         tokens += special["tokens"]
         type_ids += [piece["SpecialToken"]["type_id"]] * len(special["ids"])
-    before, after = (tuple(tuple(column) for column in side) for side in sides)
-    return Surroundings(*before, *after, type_id=text_type, marks_text=True)
+    before, after = sides
+    return Surroundings(
+        *(tuple(before[0]), tuple(before[1]), tuple(before[2])),
+        *(tuple(after[0]), tuple(after[1]), tuple(after[2])),
+        type_id=text_type,
+        marks_text=True,
+    )
 
 
 class _TokenTexts(dict[int, str]):
@@ -110,8 +98,8 @@ class _TokenTexts(dict[int, str]):
         self._vocabulary = backend.plan.vocabulary
 
     def __missing__(self, token_id: int) -> str:
-        text = self._vocabulary.id_to_token(token_id)
-        assert text is not None, token_id
+        # That of an added token which is no entry is not wanted.
+        text = self._vocabulary.id_to_token(token_id) or ""
         self[token_id] = text
         return text
 
@@ -138,10 +126,7 @@ class Encoder:
         self._reference = reference
         self.surroundings = Surroundings.of(post_processor)
         # Without a split of the file's there is one of tokcy's own, or none.
-        own = plan_borders((), plan.vocabulary, plan.ignore_merges)
-        self._spans_are_words = [split.pattern for split in plan.text.splits] == [
-            split.pattern for split in own
-        ]
+        self._spans_are_words = all(map(is_border_split, plan.text.splits))
         self._texts = _TokenTexts(backend)
         self._forms: dict[int, str] = {}
         self._unknown_forms: set[int] = set()
@@ -157,8 +142,8 @@ class Encoder:
         self,
         text: str,
         add_special_tokens: bool = True,
-        truncation: TruncationSettings | None = None,
-        padding: PaddingSettings | None = None,
+        truncation: Settings | None = None,
+        padding: Settings | None = None,
     ) -> Encoding:
         """The Encoding of one text.
 
@@ -175,8 +160,8 @@ class Encoder:
         self,
         texts: Sequence[str],
         add_special_tokens: bool = True,
-        truncation: TruncationSettings | None = None,
-        padding: PaddingSettings | None = None,
+        truncation: Settings | None = None,
+        padding: Settings | None = None,
     ) -> list[Encoding]:
         """The Encodings of many texts, encoded in one call and filled up to the longest of them.
 
@@ -189,7 +174,7 @@ class Encoder:
         filling = None if padding is None else _filling(padding)
         return encodings_of(self, texts, values, offsets, add_special_tokens, cut, filling)
 
-    def _cut(self, truncation: TruncationSettings, special: bool) -> Cut:
+    def _cut(self, truncation: Settings, special: bool) -> Cut:
         around = self.surroundings
         added = len(around.ids_before) + len(around.ids_after) if special else 0
         # Where the post-processor alone adds more, Hugging Face's limit wraps around.
@@ -230,19 +215,14 @@ class Encoder:
                 raise TokcyError("tokens: what an added token has matched is not known natively")
             found: list[str] = self._reference(text).tokens
             return found
-        tokens = dict.fromkeys(added)
-        texts = (
-            ["" if i in tokens else self._texts[token_id] for i, token_id in enumerate(listed)]
-            if added
-            else [self._texts[token_id] for token_id in listed]
-        )
+        texts = [self._texts[token_id] for token_id in listed]
         for i in added:
             form = self._forms.get(listed[i])
             texts[i] = text[offsets[i, 0] : offsets[i, 1]] if form is None else form
         return texts
 
 
-def _filling(padding: PaddingSettings) -> Filling:
+def _filling(padding: Settings) -> Filling:
     return Filling(
         padding["pad_id"],
         padding["pad_type_id"],

@@ -57,13 +57,15 @@ def _columns(found: dict[str, Any]) -> Columns:
     if not all(type(token) is str for token in tokens):
         raise TypeError("tokens must be strings")
     n = len(tokens)
-    words = [-1 if word is None else word for word in found["words"]]
+    words = np.array([0 if word is None else word for word in found["words"]], dtype=np.uint32)
+    words = words.astype(np.int64)
+    words[[i for i, word in enumerate(found["words"]) if word is None]] = -1
     offsets = np.array(found["offsets"], dtype=np.int64).reshape(-1, 2)
     columns = (
         _array(found["ids"], n, "ids"),
         _array(found["type_ids"], n, "type_ids"),
         tokens,
-        np.array(words, dtype=np.int64),
+        words,
         offsets,
         _array(found["special_tokens_mask"], n, "special_tokens_mask"),
         _array(found["attention_mask"], n, "attention_mask"),

@@ -10,9 +10,10 @@ from .classes import MAX_CLASSES, Classes
 from .split import SplitTables, class_arrays
 from .transducer import Transducer
 
-__all__ = ["border_split"]
+__all__ = ["border_split", "is_border_split"]
 
 ASCII = 128
+_NAME = "borders"
 
 
 def border_split(joined: NDArray[np.bool_]) -> SplitTables | None:
@@ -40,7 +41,7 @@ def border_split(joined: NDArray[np.bool_]) -> SplitTables | None:
     ways, states = np.unique(square[np.ix_(examples, examples)], axis=0, return_inverse=True)
     states = states.reshape(-1)  # that which a character of each class leads to
     return SplitTables(
-        "borders",
+        _NAME,
         "Isolated",
         False,
         False,
@@ -49,6 +50,11 @@ def border_split(joined: NDArray[np.bool_]) -> SplitTables | None:
         has_gaps=False,
         transducer=_transducer(ways, states),
     )
+
+
+def is_border_split(split: SplitTables) -> bool:
+    """Whether a split is one of tokcy's own; one that a file names so leaves text unmatched."""
+    return split.pattern == _NAME and not split.has_gaps
 
 
 def _dfa(classes: Classes, ways: NDArray[np.bool_], states: NDArray[np.intp]) -> Dfa:
