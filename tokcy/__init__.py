@@ -12,6 +12,7 @@ from importlib.metadata import version
 from tokcy import _runtime  # noqa: F401  # first: it decides how OpenMP is loaded
 from tokcy.batch import TokenBatch
 from tokcy.build import build_info
+from tokcy.dropin.patch import patch_hf, patched_hf, unpatch_hf
 from tokcy.errors import (
     ChatProvenanceError,
     ChatTemplateError,
@@ -21,6 +22,7 @@ from tokcy.errors import (
     ModelFileError,
     ModelNotFoundError,
     OutputError,
+    PatchError,
     PatternError,
     SettingError,
     TokcyError,
@@ -43,6 +45,7 @@ __all__ = [
     "ModelFileError",
     "ModelNotFoundError",
     "OutputError",
+    "PatchError",
     "PatternError",
     "PrefixCache",
     "SettingError",
@@ -54,7 +57,10 @@ __all__ = [
     "__version__",
     "build_info",
     "get_num_threads",
+    "patch_hf",
+    "patched_hf",
     "set_num_threads",
+    "unpatch_hf",
 ]
 
 __version__ = version("tokcy")

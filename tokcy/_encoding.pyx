@@ -16,6 +16,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from tokcy._lists cimport fill_list
 
+import copyreg
 import logging
 import operator
 import warnings
@@ -164,6 +165,11 @@ cdef class Encoding:
 
     def __init__(self):
         self.clear()
+
+    @property
+    def __class__(self):
+        """`tokenizers.Encoding`, so that ``isinstance`` takes this for one."""
+        return tokenizers.Encoding
 
     # ------------------------------------------------------------------ layout
 
@@ -555,7 +561,7 @@ cdef class Encoding:
         self.set_columns(_with_parts(columns_of_state(state)))
 
     def __reduce_ex__(self, protocol):
-        return tokenizers.Encoding, (), self.__getstate__()
+        return copyreg.__newobj__, (tokenizers.Encoding,), self.__getstate__()
 
     def __copy__(self):
         return self.duplicate()

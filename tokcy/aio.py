@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tokcy.batch import TokenBatch
     from tokcy.prefix_cache import PrefixCache
 
-__all__ = ["AsyncEncoding", "inline_length"]
+__all__ = ["AsyncEncoding", "inline_length", "is_short", "shared_executor"]
 
 #: Characters that are encoded in the event loop, natively and by `tokenizers`.
 NATIVE_INLINE = 8192
@@ -120,23 +120,27 @@ class AsyncEncoding:
         return await _run(call, self._is_short(texts) and len(texts) == len(held))
 
     def _is_short(self, texts: Iterable[Any]) -> bool:
-        """Whether these take no longer than a thread is asked; what is no text is soon refused."""
-        room = inline_length(self.backend)
-        for text in texts:
-            # What even an empty text costs, in characters: its call, and its place in a batch.
-            room -= 16 + len(text) if isinstance(text, str) else 16
-            if room < 0:
-                return False
-        return True
+        return is_short(texts, inline_length(self.backend))
+
+
+def is_short(texts: Iterable[Any], room: int) -> bool:
+    """Whether these take no longer than a thread is asked; what is no text is soon refused."""
+    for text in texts:
+        # What even an empty text costs, in characters: its call, and its place in a batch.
+        room -= 16 + len(text) if isinstance(text, str) else 16
+        if room < 0:
+            return False
+    return True
 
 
 async def _run(call: Callable[[], _Result], inline: bool) -> _Result:
     if inline:
         return call()
-    return await asyncio.get_running_loop().run_in_executor(_shared_executor(), call)
+    return await asyncio.get_running_loop().run_in_executor(shared_executor(), call)
 
 
-def _shared_executor() -> ThreadPoolExecutor:
+def shared_executor() -> ThreadPoolExecutor:
+    """The one executor of this process."""
     global _executor
     with _lock:
         if _executor is None:

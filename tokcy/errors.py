@@ -11,6 +11,7 @@ __all__ = [
     "ModelFileError",
     "ModelNotFoundError",
     "OutputError",
+    "PatchError",
     "PatternError",
     "SettingError",
     "TokcyError",
@@ -114,6 +115,10 @@ class ChatTemplateError(TokcyError, ValueError):
 
 class ChatProvenanceError(ChatTemplateError):
     """It cannot be told whether a control token comes from the template or from a message."""
+
+
+class PatchError(TokcyError, RuntimeError):
+    """The installed `tokenizers` has other methods than those that `patch_hf` can replace."""
 
 
 class MissingExtraError(TokcyError, ImportError):

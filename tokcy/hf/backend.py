@@ -27,7 +27,7 @@ from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
 from tokcy.spec import AddedToken, DecoderPlan
 from tokcy.stream import DecodeStream, WholeState
 
-from .calls import check_num_threads, check_text, encode_text, hugging_face_errors
+from .calls import check_num_threads, check_text, encode_text, hugging_face_errors, leave_alone
 from .decoding import compiled_decoder
 from .next import NextTokenizer
 from .prefix import goes_on_anywhere
@@ -94,7 +94,7 @@ class HuggingFaceBackend:
         self._control_ids: Ids = np.empty(0, dtype=np.uint32)
         try:
             with hugging_face_errors():
-                self._tokenizer = _Tokenizer.from_str(data.decode("utf-8"))
+                self._tokenizer = leave_alone(_Tokenizer.from_str(data.decode("utf-8")))
                 if added:
                     self._tokenizer.add_tokens(list(map(_to_add, added)))
                 if encode_special_tokens:
@@ -309,7 +309,9 @@ class HuggingFaceBackend:
             pipeline = {name: content.get(name) for name in _PIPELINE}
             no_model = {"type": "BPE", "vocab": {}, "merges": []}
             with hugging_face_errors():
-                plain = _Tokenizer.from_str(json.dumps({**pipeline, "model": no_model}))
+                plain = leave_alone(
+                    _Tokenizer.from_str(json.dumps({**pipeline, "model": no_model}))
+                )
                 plain.model = self._tokenizer.model
             self._control_ids = self._control_ids_of_model(plain, content["model"])
             self._plain = plain

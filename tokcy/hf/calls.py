@@ -11,7 +11,10 @@ from tokenizers import Encoding, Tokenizer
 from tokcy.errors import EncodeTypeError, TokcyError
 from tokcy.threads import resolve_num_threads
 
-__all__ = ["check_num_threads", "check_text", "encode_text", "hugging_face_errors"]
+__all__ = ["ATTACHMENT", "check_num_threads", "check_text", "encode_text", "hugging_face_errors", "leave_alone"]
+
+#: Name in the ``__dict__`` of a ``tokenizers.Tokenizer`` of what the drop-in knows of it.
+ATTACHMENT = "_tokcy"
 
 # `encode` keeps the GIL and `encode_batch` does not, but starts Hugging Face's thread pool, which
 # makes a later fork print a warning: so only texts that take milliseconds go by the batch way.
@@ -42,6 +45,12 @@ def check_text(text: object, where: str = "") -> None:
 def check_num_threads(num_threads: SupportsIndex | None) -> None:
     if num_threads is not None:
         resolve_num_threads(num_threads)
+
+
+def leave_alone(tokenizer: Tokenizer) -> Tokenizer:
+    """The tokenizer, of which the drop-in takes no notice: Hugging Face's code is asked for."""
+    vars(tokenizer)[ATTACHMENT] = None
+    return tokenizer
 
 
 @contextmanager

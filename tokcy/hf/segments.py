@@ -19,7 +19,7 @@ from tokcy.backend import Ids
 from tokcy.errors import TokcyError
 from tokcy.spec import AddedToken
 
-from .calls import encode_text
+from .calls import encode_text, leave_alone
 from .next import NextTokenizer
 
 __all__ = ["SegmentEncoder"]
@@ -154,7 +154,7 @@ def _without_lengths(tokenizer: Tokenizer) -> Tokenizer:
         return tokenizer
     if isinstance(tokenizer, NextTokenizer):
         return tokenizer.without_lengths()
-    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy = leave_alone(Tokenizer.from_str(tokenizer.to_str()))
     copy.encode_special_tokens = tokenizer.encode_special_tokens
     copy.no_truncation()
     copy.no_padding()

@@ -1,0 +1,241 @@
+"""What a ``tokenizers.Tokenizer`` has of tokcy: its engine, or why there is none.
+
+It is in the object's ``__dict__``, which Hugging Face neither pickles nor copies. Nothing in it
+refers to the object, as Python's collector does not see such a circle.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+import types
+import weakref
+from typing import Any
+
+import tokenizers
+
+from tokcy.errors import FallbackError
+from tokcy.hf.calls import ATTACHMENT
+
+from .comparison import NotNowError, difference
+from .gate import Gate
+from .twins import Twin, twin_of
+from .watch import Watch
+
+__all__ = ["Attachment", "attachment_of", "forget_twins", "policy", "twin_for", "watch"]
+
+logger = logging.getLogger("tokcy")
+
+# An engine costs some 0.3 s. A tokenizer that is still being set up encodes a few words, and one
+# that keeps changing must not spend its time on engines: so one is built after so many characters
+# since the last change, and after twice as many each time that a change has made one useless.
+_FIRST_WORK = 1 << 15
+_MOST_WORK = 1 << 24
+_WORK_OF_CALL = 64  # characters that take as long as a call by itself
+
+_UNSEEN: Any = object()
+
+
+class Policy:
+    """Who is to encode natively.
+
+    Attributes:
+        everything: all tokenizers, and not only those that were wrapped.
+        strict: who cannot raises an error.
+    """
+
+    everything = False
+    strict = False
+
+
+policy = Policy()
+
+
+class Attachment:
+    """The state of one tokenizer. Whoever changes it holds its lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.gate = Gate()
+        self.wrapped = False
+        self.changes = 0  # of the tokenizer itself, as `Watch` tells
+        self.deep_changes = 0
+        self._seen: tuple[int, ...] = ()
+        self._epoch = self._seen_changes = -1
+        self._known = False
+        self._twin: Twin | None = None
+        self._reason: str | None = None
+        self._fingerprint: Any = None
+        self._work = 0
+        self._threshold = _FIRST_WORK
+
+    def twin(self, tokenizer: tokenizers.Tokenizer, work: Any) -> Twin | None:
+        """The twin of the tokenizer as it is, or None if Hugging Face's code is to do the work.
+
+        Args:
+            tokenizer: what this is attached to.
+            work: the text or texts to encode, or the ids to decode.
+
+        Raises:
+            FallbackError: there can be no twin, and the policy is strict.
+        """
+        if not (policy.everything or self.wrapped):
+            return None
+        if self._epoch != watch.epoch or self._seen_changes != self.changes:
+            self._look_again(tokenizer)
+        if not self._known:
+            self._work += _amount(work)
+            if self._work < self._threshold and not (policy.strict or self.wrapped):
+                return None
+            self._build(tokenizer)
+        if self._reason is not None and policy.strict:
+            raise FallbackError(self._reason, source="tokenizers.Tokenizer")
+        return self._twin
+
+    def why_not(self, tokenizer: tokenizers.Tokenizer) -> str | None:
+        """Why there is no twin, which is made if need be, or None."""
+        if not (policy.everything or self.wrapped):
+            return "it is not wrapped"
+        self._look_again(tokenizer)
+        if not self._known:
+            self._build(tokenizer)
+        return None if self._twin is not None else self.reason
+
+    @property
+    def reason(self) -> str:
+        """Why the last call to `twin` gave none."""
+        return self._reason or "too little text since the last change"
+
+    def forget(self) -> None:
+        """Let the twin go."""
+        self._known, self._twin, self._reason, self._fingerprint = False, None, None, None
+
+    def _counts(self) -> tuple[int, ...]:
+        return watch.epoch, self.changes, watch.models, self.deep_changes
+
+    def _saw(self, counts: tuple[int, ...]) -> None:
+        self._seen = counts
+        self._epoch, self._seen_changes = counts[:2]
+
+    def _look_again(self, tokenizer: tokenizers.Tokenizer) -> None:
+        """Find out whether a change that was counted has changed this tokenizer."""
+        with self.lock:
+            counts = self._counts()
+            if self._known:
+                if counts[2:] != self._seen[2:] or fingerprint(tokenizer) != self._fingerprint:
+                    self.forget()
+                    self._work, self._threshold = 0, min(2 * self._threshold, _MOST_WORK)
+            elif counts[1] != self._seen_changes:
+                self._work = 0
+            self._saw(counts)
+
+    def _build(self, tokenizer: tokenizers.Tokenizer) -> None:
+        with self.lock:
+            if self._known:
+                return
+            counts = self._counts()
+            self._fingerprint = fingerprint(tokenizer)
+            twin = twin_of(tokenizer)
+            reason = twin.reason
+            if reason is None:
+                try:
+                    reason = difference(tokenizer, twin)
+                except NotNowError:
+                    self._work, self._threshold = 0, min(2 * self._threshold, _MOST_WORK)
+                    return
+            self._twin, self._reason = (twin if reason is None else None), reason
+            self._saw(counts)
+            self._known = True
+        if reason is not None:
+            _warn_once(reason)
+
+
+_all: weakref.WeakSet[Attachment] = weakref.WeakSet()
+_warned: set[str] = set()
+
+
+def attachment_of(tokenizer: tokenizers.Tokenizer) -> Attachment | None:
+    """That of a tokenizer, made if need be, or None if it is to be left alone."""
+    held = vars(tokenizer).get(ATTACHMENT, _UNSEEN)
+    if held is _UNSEEN:
+        held = vars(tokenizer).setdefault(ATTACHMENT, Attachment())
+        _all.add(held)
+    return held  # type: ignore[no-any-return]
+
+
+def twin_for(tokenizer: tokenizers.Tokenizer, work: Any) -> Twin | None:
+    """See `Attachment.twin`."""
+    attachment = attachment_of(tokenizer)
+    return None if attachment is None else attachment.twin(tokenizer, work)
+
+
+def forget_twins() -> None:
+    """Let all engines go but those of wrapped tokenizers."""
+    for attachment in list(_all):
+        if not attachment.wrapped:
+            attachment.forget()
+
+
+def fingerprint(tokenizer: tokenizers.Tokenizer) -> tuple[Any, ...]:
+    """What the components tell in microseconds; a change of anything else is counted as deep."""
+    model = tokenizer.model
+    return (
+        *(_state(component) for component in (tokenizer.normalizer, tokenizer.pre_tokenizer)),
+        *(_state(component) for component in (tokenizer.post_processor, tokenizer.decoder)),
+        *(getattr(model, name) for name in _attributes(type(model))),
+        tokenizer.get_vocab_size(False),
+        tokenizer.get_vocab_size(True),
+    )
+
+
+def _state(component: Any) -> bytes | None:
+    try:
+        return None if component is None else component.__getstate__()
+    except Exception:  # it is written in Python: there is no twin, whatever it does
+        return b"custom"
+
+
+@functools.cache
+def _attributes(owner: type) -> tuple[str, ...]:
+    kinds = (types.GetSetDescriptorType, property)
+    found = {
+        name
+        for base in owner.__mro__
+        for name, attribute in vars(base).items()
+        if isinstance(attribute, kinds) and not name.startswith("__")
+    }
+    return tuple(sorted(found))
+
+
+def _amount(work: Any) -> int:
+    if isinstance(work, str):
+        return _WORK_OF_CALL + len(work)
+    return _WORK_OF_CALL + sum(_amount(x) if isinstance(x, str | list) else 4 for x in work)
+
+
+def _warn_once(reason: str) -> None:
+    if reason not in _warned:
+        _warned.add(reason)
+        logger.warning("Hugging Face's own code encodes, more slowly: %s", reason)
+
+
+def _on_change(tokenizer: tokenizers.Tokenizer, deep: bool) -> None:
+    attachment = vars(tokenizer).get(ATTACHMENT)
+    if attachment is not None:
+        attachment.deep_changes += deep
+        attachment.changes += 1
+
+
+watch = Watch(_on_change)
+
+
+def _after_fork_in_child() -> None:
+    """Make the locks anew, which threads that stayed behind may hold."""
+    for attachment in list(_all):
+        attachment.lock, attachment.gate = threading.Lock(), Gate()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,91 @@
+"""What tells a tokenizer from what its own JSON makes.
+
+An object's past counts: added tokens are looked for as the normalizer of that time left them, and
+a token that was special once stays out of decoded text.  JSON says nothing of either, so what comes
+of it is held against the object before it stands in for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tokenizers
+
+from tokcy.batch import as_ids
+from tokcy.errors import TokcyError
+from tokcy.hf.calls import hugging_face_errors
+
+from .gate import settings_on
+from .originals import original
+from .twins import Twin
+
+__all__ = ["NotNowError", "difference"]
+
+_TRIES = 5
+
+#: A text of many scripts.
+_PROBE = (
+    "Hello, world! I'm you'll  3.14159 e-mail\n\n\t x == y; ça va? Straße ﬁ Ǆ 你好，世界。 "
+    "こんにちは Привет नमस्ते مرحبا שלום 한국어 👩‍👩‍👧 e\u0301 \u00a0\u3000 ▁ ² ½\r\n <0x0A> "
+)
+
+
+class NotNowError(TokcyError):
+    """The options that are set on the tokenizer now keep it from being compared."""
+
+
+def difference(tokenizer: tokenizers.Tokenizer, twin: Twin) -> str | None:
+    """How the tokenizer differs from its twin, as a sentence fragment, or None.
+
+    Raises:
+        NotNowError: it cannot be told now.
+    """
+    backend = twin.backend
+    theirs = tokenizer.get_added_tokens_decoder()
+    if {token.id: _flags(token) for token in backend.added_tokens} != {
+        token_id: _flags(token) for token_id, token in theirs.items()
+    }:
+        return "its added tokens are not those of its JSON"
+    if tokenizer.get_vocab_size() != backend.vocab_size(with_added_tokens=True):
+        return "its vocabulary is not that of its JSON"
+    rows = [[token_id] for token_id in theirs]
+    for skip in (True, False):
+        found = original.decode_batch(tokenizer, rows, skip) if rows else []
+        if found != [backend.decode(as_ids(row), skip) for row in rows]:
+            return "an added token was special once, or is no longer"
+    text = " a ".join([_PROBE, *(token.content for token in theirs.values()), _PROBE])
+    return _difference_on(tokenizer, twin, text)
+
+
+def _difference_on(tokenizer: tokenizers.Tokenizer, twin: Twin, text: str) -> str | None:
+    for _ in range(_TRIES):
+        settings = settings_on(tokenizer)
+        truncation, padding, encode_special_tokens = settings
+        if encode_special_tokens:
+            break
+        try:
+            with hugging_face_errors():
+                theirs = original.encode(tokenizer, text, add_special_tokens=False)
+            ours = twin.encoder.encode(text, False, truncation, padding)
+        except TokcyError as error:
+            raise NotNowError(str(error)) from error
+        if list(_parts(ours)) == list(_parts(theirs)):
+            return None
+        if settings_on(tokenizer) == settings:
+            return "its added tokens are found otherwise than by its JSON"
+    raise NotNowError("other threads change its options")
+
+
+def _parts(encoding: Any) -> Iterator[list[int]]:
+    """The ids, also those that truncation has cut off."""
+    yield encoding.ids
+    for part in encoding.overflowing:
+        yield part.ids
+
+
+def _flags(token: Any) -> tuple[str | bool, ...]:
+    return (
+        *(token.content, token.special, token.normalized),
+        *(token.single_word, token.lstrip, token.rstrip),
+    )

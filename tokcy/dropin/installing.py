@@ -1,0 +1,43 @@
+"""Everything that is replaced in the types of `tokenizers` and `transformers`."""
+
+from __future__ import annotations
+
+from .attachment import forget_twins, policy, watch
+from .methods import replaced_methods
+from .methods_async import replaced_async_methods
+from .originals import original
+from .replacements import Replacements
+from .scopes import scopes
+from .settings import replaced_settings
+
+__all__ = ["install", "remove", "set_policy"]
+
+_replacements = Replacements()
+
+
+def install() -> None:
+    """Replace all, or nothing if something cannot be."""
+    original.take()
+    watch.skip()  # nobody has seen what was changed since the last time
+    _replacements.put(
+        [
+            *watch.replacements(),
+            *replaced_settings(),
+            *replaced_methods(),
+            *replaced_async_methods(),
+        ]
+    )
+    scopes.install()
+
+
+def remove() -> None:
+    """Put everything back."""
+    scopes.remove()
+    _replacements.undo()
+
+
+def set_policy(*, everything: bool, strict: bool) -> None:
+    """Say who is to encode natively, and what becomes of who cannot."""
+    policy.everything, policy.strict = everything, strict
+    if not everything:
+        forget_twins()

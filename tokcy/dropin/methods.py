@@ -1,0 +1,233 @@
+"""The methods that take the place of those of ``tokenizers.Tokenizer``.
+
+Each does natively what it can do exactly, and calls Hugging Face's own for everything else: pairs,
+words, arguments that are none, texts that fail. So errors are theirs, too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tokenizers
+from tokenizers import Tokenizer, processors
+
+from tokcy._encoding import Encoding
+from tokcy.batch import as_ids
+from tokcy.errors import TokcyError
+
+from .attachment import attachment_of, twin_for
+from .counts import counts
+from .encoding import Encoder
+from .originals import original
+from .replacements import Replacement
+from .settings import settings_of_call
+from .twins import Twin
+
+__all__ = [
+    "are_lists_of_ids",
+    "are_texts",
+    "is_plain",
+    "named",
+    "replaced_methods",
+    "twin_to_encode",
+]
+
+
+# --------------------------------------------------------------------- encoding
+
+
+def encode(
+    self: Tokenizer,
+    sequence: Any,
+    pair: Any = None,
+    is_pretokenized: bool = False,
+    add_special_tokens: bool = True,
+) -> Any:
+    twin = None
+    plain = pair is None and isinstance(sequence, str)
+    if plain and is_plain(is_pretokenized, add_special_tokens):
+        twin = twin_to_encode(self, sequence)
+        if twin is not None:
+            try:
+                encoding = twin.encoder.encode(
+                    sequence, add_special_tokens, self.truncation, self.padding
+                )
+            except TokcyError:  # Hugging Face fails as well, with an error of its own
+                pass
+            else:
+                counts.native += 1
+                return encoding
+    arguments = (sequence, pair, is_pretokenized, add_special_tokens)
+    return delegate(original.encode, self, arguments, plain)
+
+
+def encode_batch(
+    self: Tokenizer, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
+) -> Any:
+    arguments = (input, is_pretokenized, add_special_tokens)
+    return _encode_batch(self, original.encode_batch, _encoder, *arguments)
+
+
+def encode_batch_fast(
+    self: Tokenizer, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
+) -> Any:
+    arguments = (input, is_pretokenized, add_special_tokens)
+    return _encode_batch(self, original.encode_batch_fast, _fast_encoder, *arguments)
+
+
+def _encode_batch(
+    self: Tokenizer,
+    method: Callable[..., Any],
+    encoder_of: Callable[[Twin], Encoder],
+    input: Any,
+    is_pretokenized: bool,
+    add_special_tokens: bool,
+) -> Any:
+    plain = are_texts(input)
+    if plain and is_plain(is_pretokenized, add_special_tokens):
+        twin = twin_to_encode(self, input)
+        if twin is not None:
+            try:
+                encodings = encoder_of(twin).encode_batch(
+                    input, add_special_tokens, self.truncation, self.padding
+                )
+            except TokcyError:
+                pass
+            else:
+                counts.native += 1
+                return encodings
+    return delegate(method, self, (input, is_pretokenized, add_special_tokens), plain)
+
+
+def _encoder(twin: Twin) -> Encoder:
+    return twin.encoder
+
+
+def _fast_encoder(twin: Twin) -> Encoder:
+    return twin.fast
+
+
+def are_texts(texts: Any) -> bool:
+    """Whether it is a list or tuple of strings alone."""
+    return isinstance(texts, list | tuple) and all(
+        issubclass(kind, str) for kind in set(map(type, texts))
+    )
+
+
+def is_plain(is_pretokenized: Any, add_special_tokens: Any) -> bool:
+    """Whether texts are whole, and the options what Hugging Face takes."""
+    return is_pretokenized is False and type(add_special_tokens) is bool
+
+
+def twin_to_encode(self: Tokenizer, work: Any) -> Twin | None:
+    return None if self.encode_special_tokens else twin_for(self, work)
+
+
+def delegate(
+    method: Callable[..., Any], self: Tokenizer, arguments: tuple[Any, ...], plain: bool
+) -> Any:
+    """What Hugging Face's method gives under the options of this thread's call."""
+    attachment = attachment_of(self)
+    if attachment is None:
+        return method(self, *arguments)
+    if not plain:
+        reason = "no plain text"
+    elif self.encode_special_tokens:
+        reason = "special tokens as text"
+    else:
+        reason = attachment.reason
+    counts.delegated[reason] += 1
+    settings = settings_of_call(self)
+    if settings is None:
+        return method(self, *arguments)
+    with attachment.gate.holding(self, settings):
+        return method(self, *arguments)
+
+
+# --------------------------------------------------------------------- decoding
+
+
+def decode(self: Tokenizer, ids: Any, skip_special_tokens: bool = True) -> Any:
+    if type(ids) is list and type(skip_special_tokens) is bool:
+        texts = _decoded(self, [ids], skip_special_tokens)
+        if texts is not None:
+            return texts[0]
+    return original.decode(self, ids, skip_special_tokens)
+
+
+def decode_batch(self: Tokenizer, sequences: Any, skip_special_tokens: bool = True) -> Any:
+    if are_lists_of_ids(sequences) and type(skip_special_tokens) is bool:
+        texts = _decoded(self, sequences, skip_special_tokens)
+        if texts is not None:
+            return texts
+    return original.decode_batch(self, sequences, skip_special_tokens)
+
+
+def are_lists_of_ids(sequences: Any) -> bool:
+    """Whether it is a list of lists, of ids as one may hope."""
+    return type(sequences) is list and set(map(type, sequences)) <= {list}
+
+
+def _decoded(self: Tokenizer, sequences: list[list[int]], skip: bool) -> list[str] | None:
+    twin = twin_for(self, sequences)
+    if twin is None:
+        return None
+    decode = twin.backend.decode
+    try:
+        texts = [decode(as_ids(ids), skip) for ids in sequences]
+    except (TokcyError, TypeError):  # these are no ids
+        return None
+    counts.native += 1
+    return texts
+
+
+# ----------------------------------------------------- what takes Encodings of ours
+
+
+def _theirs(encoding: Any) -> Any:
+    """An Encoding that Hugging Face's code takes."""
+    if type(encoding) is not Encoding:
+        return encoding
+    made = tokenizers.Encoding()
+    made.__setstate__(encoding.__getstate__())
+    return made
+
+
+def post_process(
+    self: Tokenizer, encoding: Any, pair: Any = None, add_special_tokens: bool = True
+) -> Any:
+    arguments = (_theirs(encoding), _theirs(pair), add_special_tokens)
+    return delegate(original.post_process, self, arguments, plain=False)
+
+
+def process(self: Any, encoding: Any, pair: Any = None, add_special_tokens: bool = True) -> Any:
+    return original.process(self, _theirs(encoding), _theirs(pair), add_special_tokens)
+
+
+def merge(encodings: Any, growing_offsets: bool = True) -> Any:
+    if isinstance(encodings, list | tuple):
+        encodings = [_theirs(encoding) for encoding in encodings]
+    return original.merge(encodings, growing_offsets)
+
+
+# ----------------------------------------------------------------------- placing
+
+
+def replaced_methods() -> Iterator[Replacement]:
+    """These methods, under Hugging Face's names and with its documentation."""
+    for method in (encode, encode_batch, encode_batch_fast, decode, decode_batch, post_process):
+        yield named(Tokenizer, method)
+    yield named(processors.PostProcessor, process)
+    owner, name, function = named(tokenizers.Encoding, merge)
+    yield owner, name, staticmethod(function)
+
+
+def named(owner: type, method: Callable[..., Any]) -> Replacement:
+    """A method under the name and with the documentation of the one that it takes the place of."""
+    name = method.__name__
+    functools.update_wrapper(method, vars(owner)[name], updated=())
+    del method.__wrapped__  # its signature is this one's, and tells the defaults
+    method.__module__, method.__qualname__ = owner.__module__, f"{owner.__name__}.{name}"
+    return owner, name, method
