@@ -205,7 +205,8 @@ def test_second_sequence() -> None:
 def test_in_a_batch_encoding() -> None:
     set_options(ORACLE, None, None)
     both = []
-    for encodings in (encoder().encode_batch([TEXT, "a b"]), ORACLE.encode_batch([TEXT, "a b"])):
+    batches: list[Any] = [encoder().encode_batch([TEXT, "a b"]), ORACLE.encode_batch([TEXT, "a b"])]
+    for encodings in batches:
         both.append(BatchEncoding({"input_ids": [e.ids for e in encodings]}, encodings))
     ours, theirs = both
     assert ours.is_fast

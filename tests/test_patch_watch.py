@@ -99,7 +99,7 @@ def test_changes_of_components_are_made_and_counted(watched: Watched, name: str)
 def test_failed_changes_raise_what_they_did(watched: Watched) -> None:
     tok = _tokenizer()
     with pytest.raises(TypeError):
-        tok.pre_tokenizer = 5
+        tok.pre_tokenizer = 5  # type: ignore[assignment]
     with pytest.raises(TypeError):
         tok.pre_tokenizer[1].add_prefix_space = "yes"
     with pytest.raises((AttributeError, TypeError, NotImplementedError)):

@@ -215,6 +215,38 @@ class LoadedModel:
         self._hold(data, source, files, made)
         return self
 
+    @classmethod
+    def from_hf(
+        cls: type[_Self],
+        tokenizer: Any,
+        *,
+        backend: str | None = None,
+        fallback: bool | None = None,
+    ) -> _Self:
+        """Make one that does what a tokenizer of Hugging Face's does now.
+
+        What happens to that one later changes nothing here.
+
+        Args:
+            tokenizer: a ``tokenizers.Tokenizer``, whose truncation and padding stay in force, or a
+                fast tokenizer of `transformers`, which also brings its special tokens, templates
+                and whatever else it would save.
+            backend, fallback: as in `from_file`.
+
+        Raises:
+            FallbackError: as in `from_file`.
+            PatchError: the installed `tokenizers` is release 1 or another that is not known.
+            TokcyError: it cannot be saved, or what it saves is not what it does now: its added
+                tokens may have been made before its normalizer was changed, for one.
+            TypeError: it is neither.
+        """
+        from tokcy.dropin.content import check_made, content_of
+
+        data, source, files = content_of(tokenizer)
+        self = cls(data, source, files, backend, fallback)
+        check_made(tokenizer, self._backend)
+        return self
+
     # ------------------------------------------------------------------ saving
 
     def save(self, path: StrPath) -> None:

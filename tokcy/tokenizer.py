@@ -25,9 +25,10 @@ __all__ = ["Tokenizer"]
 class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
     """Text to token ids and back, exactly as the model's Hugging Face tokenizer does it.
 
-    Made by `from_file`, `from_pretrained`, `from_json` or `from_tiktoken`. Nothing changes it
-    afterwards (its merge cache fills, which no result shows), so threads may share it and copies
-    are the object itself. It pickles as the files it was read from, or in its saved form.
+    Made by `from_file`, `from_pretrained`, `from_json`, `from_hf` or `from_tiktoken`. Nothing
+    changes it afterwards (its merge cache fills, which no result shows), so threads may share it
+    and copies are the object itself. It pickles as the files it was read from, or in its saved
+    form.
 
     >>> tok = Tokenizer.from_pretrained("Qwen/Qwen3-8B")      # doctest: +SKIP
     >>> tok.encode("Hello, world")                            # doctest: +SKIP

@@ -16,11 +16,12 @@ from typing import Any
 
 import tokenizers
 
+from tokcy._encoding import Encoding
 from tokcy.errors import FallbackError
 from tokcy.hf.calls import ATTACHMENT
 
 from .comparison import NotNowError, difference
-from .gate import Gate
+from .gate import Gate, Settings
 from .twins import Twin, twin_of
 from .watch import Watch
 
@@ -141,7 +142,7 @@ class Attachment:
             reason = twin.reason
             if reason is None:
                 try:
-                    reason = difference(tokenizer, twin)
+                    reason = difference(tokenizer, twin.backend, functools.partial(_encode, twin))
                 except NotNowError:
                     self._work, self._threshold = 0, min(2 * self._threshold, _MOST_WORK)
                     return
@@ -198,7 +199,7 @@ def _state(component: Any) -> bytes | None:
 
 
 @functools.cache
-def _attributes(owner: type) -> tuple[str, ...]:
+def _attributes(owner: Any) -> tuple[str, ...]:
     kinds = (types.GetSetDescriptorType, property)
     found = {
         name
@@ -219,6 +220,13 @@ def _warn_once(reason: str) -> None:
     if reason not in _warned:
         _warned.add(reason)
         logger.warning("Hugging Face's own code encodes, more slowly: %s", reason)
+
+
+def _encode(twin: Twin, text: str, settings: Settings) -> Encoding:
+    truncation, padding, encode_special_tokens = settings
+    if encode_special_tokens:
+        raise NotNowError("it encodes special tokens as text")
+    return twin.encoder.encode(text, False, truncation, padding)
 
 
 def _on_change(tokenizer: tokenizers.Tokenizer, deep: bool) -> None:

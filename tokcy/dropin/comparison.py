@@ -2,23 +2,23 @@
 
 An object's past counts: added tokens are looked for as the normalizer of that time left them, and
 a token that was special once stays out of decoded text.  JSON says nothing of either, so what comes
-of it is held against the object before it stands in for it.
+of it is held against the object before anything stands in for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tokenizers
 
+from tokcy.backend import Backend
 from tokcy.batch import as_ids
 from tokcy.errors import TokcyError
 from tokcy.hf.calls import hugging_face_errors
 
-from .gate import settings_on
+from .gate import Settings, settings_on
 from .originals import original
-from .twins import Twin
 
 __all__ = ["NotNowError", "difference"]
 
@@ -35,13 +35,19 @@ class NotNowError(TokcyError):
     """The options that are set on the tokenizer now keep it from being compared."""
 
 
-def difference(tokenizer: tokenizers.Tokenizer, twin: Twin) -> str | None:
-    """How the tokenizer differs from its twin, as a sentence fragment, or None.
+def difference(
+    tokenizer: tokenizers.Tokenizer, backend: Backend, encode: Callable[[str, Settings], Any]
+) -> str | None:
+    """How the tokenizer differs from what was made of its JSON, as a sentence fragment, or None.
+
+    Args:
+        tokenizer: the object.
+        backend: what was made.
+        encode: the Encoding that it makes of a text under these options, without special tokens.
 
     Raises:
         NotNowError: it cannot be told now.
     """
-    backend = twin.backend
     theirs = tokenizer.get_added_tokens_decoder()
     if {token.id: _flags(token) for token in backend.added_tokens} != {
         token_id: _flags(token) for token_id, token in theirs.items()
@@ -49,31 +55,30 @@ def difference(tokenizer: tokenizers.Tokenizer, twin: Twin) -> str | None:
         return "its added tokens are not those of its JSON"
     if tokenizer.get_vocab_size() != backend.vocab_size(with_added_tokens=True):
         return "its vocabulary is not that of its JSON"
-    rows = [[token_id] for token_id in theirs]
-    for skip in (True, False):
-        found = original.decode_batch(tokenizer, rows, skip) if rows else []
-        if found != [backend.decode(as_ids(row), skip) for row in rows]:
-            return "an added token was special once, or is no longer"
+    for token_id in theirs:
+        ids = as_ids([token_id])
+        for skip in (True, False):
+            if original.decode(tokenizer, [token_id], skip) != backend.decode(ids, skip):
+                return f"the added token {token_id} is not decoded as by its JSON"
     text = " a ".join([_PROBE, *(token.content for token in theirs.values()), _PROBE])
-    return _difference_on(tokenizer, twin, text)
+    return _difference_on(tokenizer, encode, text)
 
 
-def _difference_on(tokenizer: tokenizers.Tokenizer, twin: Twin, text: str) -> str | None:
+def _difference_on(
+    tokenizer: tokenizers.Tokenizer, encode: Callable[[str, Settings], Any], text: str
+) -> str | None:
     for _ in range(_TRIES):
         settings = settings_on(tokenizer)
-        truncation, padding, encode_special_tokens = settings
-        if encode_special_tokens:
-            break
         try:
             with hugging_face_errors():
                 theirs = original.encode(tokenizer, text, add_special_tokens=False)
-            ours = twin.encoder.encode(text, False, truncation, padding)
+            ours = encode(text, settings)
         except TokcyError as error:
             raise NotNowError(str(error)) from error
         if list(_parts(ours)) == list(_parts(theirs)):
             return None
         if settings_on(tokenizer) == settings:
-            return "its added tokens are found otherwise than by its JSON"
+            return "its added tokens are not found as by its JSON"
     raise NotNowError("other threads change its options")
 
 

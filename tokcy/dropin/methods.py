@@ -6,7 +6,6 @@ words, arguments that are none, texts that fail. So errors are theirs, too.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -227,7 +226,7 @@ def replaced_methods() -> Iterator[Replacement]:
 def named(owner: type, method: Callable[..., Any]) -> Replacement:
     """A method under the name and with the documentation of the one that it takes the place of."""
     name = method.__name__
-    functools.update_wrapper(method, vars(owner)[name], updated=())
-    del method.__wrapped__  # its signature is this one's, and tells the defaults
-    method.__module__, method.__qualname__ = owner.__module__, f"{owner.__name__}.{name}"
+    original = vars(owner)[name]
+    method.__doc__, method.__module__ = original.__doc__, owner.__module__
+    method.__qualname__ = f"{owner.__name__}.{name}"
     return owner, name, method

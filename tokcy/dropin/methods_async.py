@@ -16,8 +16,8 @@ from tokenizers import Tokenizer
 from tokcy.aio import inline_length, is_short, shared_executor
 
 from . import methods
-from .methods import are_lists_of_ids, are_texts, is_plain, named, twin_to_encode
 from .attachment import twin_for
+from .methods import are_lists_of_ids, are_texts, is_plain, named, twin_to_encode
 from .originals import original
 from .replacements import Replacement
 

@@ -42,8 +42,11 @@ class Originals:
     merge: Any
     process: Any
 
+    def __init__(self) -> None:
+        self.take()
+
     def take(self) -> None:
-        """Remember those of now."""
+        """Remember those of now, which must be Hugging Face's."""
         own = vars(tokenizers.Tokenizer)
         for name in (*_METHODS, *_ASYNC_METHODS):
             setattr(self, name, own.get(name))

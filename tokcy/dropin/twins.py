@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import tokenizers
 
@@ -22,7 +21,7 @@ from tokcy.spec import Unsupported, plan_native, read_tokenizer_json
 
 from .encoding import Encoder, FastEncoder
 
-__all__ = ["Twin", "twin_of", "twins_alive"]
+__all__ = ["Twin", "twin_of", "twins_alive", "without_lengths"]
 
 
 class Twin:
@@ -88,7 +87,7 @@ def twin_of(tokenizer: tokenizers.Tokenizer) -> Twin:
     """The twin for what the tokenizer is now, made if no tokenizer of that content has it yet."""
     try:
         with hugging_face_errors():
-            content = _content(tokenizer)
+            content = without_lengths(tokenizer.to_str())
     except TokcyError as error:  # components written in Python have no such form
         return Twin(f"it cannot be written as JSON: {error}")
     key = hashlib.blake2b(content.encode(), digest_size=16).digest()
@@ -99,9 +98,8 @@ def twin_of(tokenizer: tokenizers.Tokenizer) -> Twin:
         return twin
 
 
-def _content(tokenizer: tokenizers.Tokenizer) -> str:
-    """The JSON, but for truncation and padding, which are options of calls here."""
-    text = tokenizer.to_str()
+def without_lengths(text: str) -> str:
+    """What ``to_str`` gives, but for truncation and padding, which are options of calls here."""
     begin = text.index(',"added_tokens":[')  # within a string its quotes would be escaped
     return '{"version":"1.0","truncation":null,"padding":null' + text[begin:]
 

@@ -11,7 +11,14 @@ from tokenizers import Encoding, Tokenizer
 from tokcy.errors import EncodeTypeError, TokcyError
 from tokcy.threads import resolve_num_threads
 
-__all__ = ["ATTACHMENT", "check_num_threads", "check_text", "encode_text", "hugging_face_errors", "leave_alone"]
+__all__ = [
+    "ATTACHMENT",
+    "check_num_threads",
+    "check_text",
+    "encode_text",
+    "hugging_face_errors",
+    "leave_alone",
+]
 
 #: Name in the ``__dict__`` of a ``tokenizers.Tokenizer`` of what the drop-in knows of it.
 ATTACHMENT = "_tokcy"
