@@ -6,6 +6,7 @@ to encode its token. So each id below MOST_PREPARED is made once per process, wh
 wanted, and kept: 32 bytes for each that ever was in a list.
 """
 
+cimport numpy as cnp
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int64_t, uint32_t
@@ -14,6 +15,10 @@ from libc.stdlib cimport calloc
 cdef extern from "Python.h":
     int PyGC_Disable()
     int PyGC_Enable()
+    bint PyLong_CheckExact(object)
+    long long PyLong_AsLongLongAndOverflow(object, int* overflow) except? -1
+
+cnp.import_array()
 
 cdef enum:
     MOST_PREPARED = 1 << 20         # more than any vocabulary has
@@ -47,6 +52,26 @@ def as_lists(const uint32_t[::1] values, const int64_t[::1] offsets) -> list[lis
         if collects:
             PyGC_Enable()
     return rows
+
+
+def ids_of(list numbers not None):
+    """The uint32 array of a list of nothing but ints from 0 to 2**32 - 1; None for another list."""
+    cdef Py_ssize_t i, n = len(numbers)
+    cdef cnp.npy_intp shape = n
+    cdef cnp.ndarray ids = cnp.PyArray_EMPTY(1, &shape, cnp.NPY_UINT32, 0)
+    cdef uint32_t* data = <uint32_t*>cnp.PyArray_DATA(ids)
+    cdef object number
+    cdef int64_t value
+    cdef int overflow = 0
+    for i in range(n):
+        number = numbers[i]
+        if not PyLong_CheckExact(number):
+            return None
+        value = PyLong_AsLongLongAndOverflow(number, &overflow)
+        if overflow or not 0 <= value < <int64_t>1 << 32:
+            return None
+        data[i] = <uint32_t>value
+    return ids
 
 
 cdef Py_ssize_t fill_list(list row, Py_ssize_t at, const uint32_t* values,

@@ -181,11 +181,11 @@ def forget_twins() -> None:
 
 def fingerprint(tokenizer: tokenizers.Tokenizer) -> tuple[Any, ...]:
     """What the components tell in microseconds; a change of anything else is counted as deep."""
-    model = tokenizer.model
+    model: Any = tokenizer.model
     return (
         *(_state(component) for component in (tokenizer.normalizer, tokenizer.pre_tokenizer)),
         *(_state(component) for component in (tokenizer.post_processor, tokenizer.decoder)),
-        *(getattr(model, name) for name in _attributes(type(model))),
+        *(getattr(model, name) for name in _attributes(model.__class__)),
         tokenizer.get_vocab_size(False),
         tokenizer.get_vocab_size(True),
     )

@@ -13,21 +13,37 @@ from typing import Any
 
 import tokenizers
 
-__all__ = ["UNREAD", "call_on", "scoped"]
+from .gate import Settings, settings_on
+from .originals import original
+
+__all__ = ["UNREAD", "call_on", "scoped", "settings_for"]
 
 UNREAD: Any = object()
 
 
-class _Call:
+class Call:
+    """What one call of `transformers` has read and set on its tokenizer."""
+
     __slots__ = ("encode_special_tokens", "padding", "tokenizer", "truncation")
 
     def __init__(self, tokenizer: tokenizers.Tokenizer) -> None:
         self.tokenizer = tokenizer
         self.truncation = self.padding = self.encode_special_tokens = UNREAD
 
+    def settings(self) -> Settings:
+        """All options of this call, read now if they have not been."""
+        tokenizer = self.tokenizer
+        if self.truncation is UNREAD:
+            self.truncation = original.truncation(tokenizer)
+        if self.padding is UNREAD:
+            self.padding = original.padding(tokenizer)
+        if self.encode_special_tokens is UNREAD:
+            self.encode_special_tokens = original.encode_special_tokens(tokenizer)
+        return self.truncation, self.padding, self.encode_special_tokens
+
 
 class _Current(threading.local):
-    call: _Call | None = None
+    call: Call | None = None
 
 
 _current = _Current()
@@ -39,7 +55,7 @@ def scoped(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> Any:
         outer = _current.call
-        _current.call = _Call(self._tokenizer)
+        _current.call = Call(self._tokenizer)
         try:
             return method(self, *arguments, **options)
         finally:
@@ -48,7 +64,15 @@ def scoped(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def call_on(tokenizer: tokenizers.Tokenizer) -> Any:
+def call_on(tokenizer: tokenizers.Tokenizer) -> Call | None:
     """The call on this tokenizer that the thread is in, or None."""
     call = _current.call
     return None if call is None or call.tokenizer is not tokenizer else call
+
+
+def settings_for(tokenizer: tokenizers.Tokenizer) -> Settings:
+    """The options that count for this thread."""
+    call = _current.call
+    if call is None or call.tokenizer is not tokenizer:
+        return settings_on(tokenizer)
+    return call.settings()

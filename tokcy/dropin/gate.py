@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import tokenizers
@@ -21,13 +20,15 @@ class Gate:
     """Lets calls of Hugging Face's code with the same options run side by side, and others wait."""
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()  # so that none waits for ever
-        self._free = threading.Condition()
+        self._turn = threading.Lock()  # of those that wait, so that each comes to it
+        self._waiting = 0
         self._running = 0
+        self._lock = threading.Lock()
+        self._free = threading.Condition(self._lock)
 
     def change(self, change: Callable[[], None]) -> None:
         """Make a change of the options, unless they are in use: who needs them then waits here."""
-        with self._free:
+        with self._lock:
             if self._running:
                 return
             try:
@@ -36,21 +37,29 @@ class Gate:
                 if "borrowed" not in str(error):
                     raise
 
-    @contextmanager
-    def holding(self, tokenizer: tokenizers.Tokenizer, settings: Settings) -> Iterator[None]:
-        """While it lasts, these are the options of the tokenizer."""
-        with self._turn, self._free:
-            while settings_on(tokenizer) != settings:
-                if not self._running:
-                    _set(tokenizer, settings)
-                    break
-                self._free.wait()
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._free:
-                self._running -= 1
+    def enter(self, tokenizer: tokenizers.Tokenizer, settings: Settings) -> None:
+        """From here to `leave` these are the options of the tokenizer."""
+        with self._lock:
+            if not self._waiting and settings_on(tokenizer) == settings:
+                self._running += 1
+                return
+            self._waiting += 1
+        with self._turn, self._lock:
+            try:
+                while settings_on(tokenizer) != settings:
+                    if not self._running:
+                        _set(tokenizer, settings)
+                        break
+                    self._free.wait()
+                self._running += 1
+            finally:
+                self._waiting -= 1
+
+    def leave(self) -> None:
+        """The end of what `enter` began."""
+        with self._lock:
+            self._running -= 1
+            if self._waiting:
                 self._free.notify_all()
 
 

@@ -17,11 +17,11 @@ from tokcy.batch import as_ids
 from tokcy.errors import TokcyError
 
 from .attachment import attachment_of, twin_for
+from .calls import call_on, settings_for
 from .counts import counts
 from .encoding import Encoder
 from .originals import original
 from .replacements import Replacement
-from .settings import settings_of_call
 from .twins import Twin
 
 __all__ = [
@@ -30,8 +30,10 @@ __all__ = [
     "is_plain",
     "named",
     "replaced_methods",
-    "twin_to_encode",
 ]
+
+# Hugging Face decodes so many ids in the microsecond that it takes to come to tokcy's decoder.
+_FEW_IDS = 8
 
 
 # --------------------------------------------------------------------- encoding
@@ -44,15 +46,13 @@ def encode(
     is_pretokenized: bool = False,
     add_special_tokens: bool = True,
 ) -> Any:
-    twin = None
     plain = pair is None and isinstance(sequence, str)
     if plain and is_plain(is_pretokenized, add_special_tokens):
-        twin = twin_to_encode(self, sequence)
+        truncation, padding, special_as_text = settings_for(self)
+        twin = None if special_as_text else twin_for(self, sequence)
         if twin is not None:
             try:
-                encoding = twin.encoder.encode(
-                    sequence, add_special_tokens, self.truncation, self.padding
-                )
+                encoding = twin.encoder.encode(sequence, add_special_tokens, truncation, padding)
             except TokcyError:  # Hugging Face fails as well, with an error of its own
                 pass
             else:
@@ -86,11 +86,12 @@ def _encode_batch(
 ) -> Any:
     plain = are_texts(input)
     if plain and is_plain(is_pretokenized, add_special_tokens):
-        twin = twin_to_encode(self, input)
+        truncation, padding, special_as_text = settings_for(self)
+        twin = None if special_as_text else twin_for(self, input)
         if twin is not None:
             try:
                 encodings = encoder_of(twin).encode_batch(
-                    input, add_special_tokens, self.truncation, self.padding
+                    input, add_special_tokens, truncation, padding
                 )
             except TokcyError:
                 pass
@@ -120,10 +121,6 @@ def is_plain(is_pretokenized: Any, add_special_tokens: Any) -> bool:
     return is_pretokenized is False and type(add_special_tokens) is bool
 
 
-def twin_to_encode(self: Tokenizer, work: Any) -> Twin | None:
-    return None if self.encode_special_tokens else twin_for(self, work)
-
-
 def delegate(
     method: Callable[..., Any], self: Tokenizer, arguments: tuple[Any, ...], plain: bool
 ) -> Any:
@@ -133,23 +130,27 @@ def delegate(
         return method(self, *arguments)
     if not plain:
         reason = "no plain text"
-    elif self.encode_special_tokens:
+    elif settings_for(self)[2]:
         reason = "special tokens as text"
     else:
         reason = attachment.reason
     counts.delegated[reason] += 1
-    settings = settings_of_call(self)
-    if settings is None:
+    call = call_on(self)
+    if call is None:
         return method(self, *arguments)
-    with attachment.gate.holding(self, settings):
+    gate = attachment.gate
+    gate.enter(self, call.settings())
+    try:
         return method(self, *arguments)
+    finally:
+        gate.leave()
 
 
 # --------------------------------------------------------------------- decoding
 
 
 def decode(self: Tokenizer, ids: Any, skip_special_tokens: bool = True) -> Any:
-    if type(ids) is list and type(skip_special_tokens) is bool:
+    if type(ids) is list and len(ids) > _FEW_IDS and type(skip_special_tokens) is bool:
         texts = _decoded(self, [ids], skip_special_tokens)
         if texts is not None:
             return texts[0]

@@ -17,7 +17,8 @@ from tokcy.aio import inline_length, is_short, shared_executor
 
 from . import methods
 from .attachment import twin_for
-from .methods import are_lists_of_ids, are_texts, is_plain, named, twin_to_encode
+from .calls import settings_for
+from .methods import are_lists_of_ids, are_texts, is_plain, named
 from .originals import original
 from .replacements import Replacement
 
@@ -33,7 +34,7 @@ def async_encode(
 ) -> Any:
     arguments = (self, sequence, pair, is_pretokenized, add_special_tokens)
     plain = pair is None and isinstance(sequence, str)
-    if plain and is_plain(is_pretokenized, add_special_tokens) and twin_to_encode(self, sequence):
+    if plain and _is_native(self, sequence, is_pretokenized, add_special_tokens):
         return _future(methods.encode, arguments, [sequence])
     return original.async_encode(*arguments)
 
@@ -42,7 +43,7 @@ def async_encode_batch(
     self: Tokenizer, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
 ) -> Any:
     arguments = (self, input, is_pretokenized, add_special_tokens)
-    if _is_native(*arguments):
+    if are_texts(input) and _is_native(*arguments):
         return _future(methods.encode_batch, arguments, input)
     return original.async_encode_batch(*arguments)
 
@@ -51,7 +52,7 @@ def async_encode_batch_fast(
     self: Tokenizer, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
 ) -> Any:
     arguments = (self, input, is_pretokenized, add_special_tokens)
-    if _is_native(*arguments):
+    if are_texts(input) and _is_native(*arguments):
         return _future(methods.encode_batch_fast, arguments, input)
     return original.async_encode_batch_fast(*arguments)
 
@@ -63,11 +64,12 @@ def async_decode_batch(self: Tokenizer, sequences: Any, skip_special_tokens: boo
     return original.async_decode_batch(*arguments)
 
 
-def _is_native(
-    self: Tokenizer, input: Any, is_pretokenized: bool, add_special_tokens: bool
-) -> bool:
-    plain = are_texts(input) and is_plain(is_pretokenized, add_special_tokens)
-    return plain and twin_to_encode(self, input) is not None
+def _is_native(self: Tokenizer, texts: Any, is_pretokenized: Any, add_special_tokens: Any) -> bool:
+    return (
+        is_plain(is_pretokenized, add_special_tokens)
+        and not settings_for(self)[2]
+        and twin_for(self, texts) is not None
+    )
 
 
 def _future(

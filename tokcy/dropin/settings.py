@@ -7,6 +7,7 @@ says meanwhile. Outside of one, these are Hugging Face's own attributes.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,19 +15,11 @@ from tokenizers import Tokenizer
 
 from .attachment import attachment_of
 from .calls import UNREAD, call_on
-from .gate import Settings
 from .originals import original
 from .replacements import Replacement
 from .scopes import scopes
 
-__all__ = ["replaced_settings", "settings_of_call"]
-
-
-def settings_of_call(tokenizer: Tokenizer) -> Settings | None:
-    """The options for the call of `transformers` that this thread is in, or None."""
-    if call_on(tokenizer) is None:
-        return None
-    return tokenizer.truncation, tokenizer.padding, tokenizer.encode_special_tokens
+__all__ = ["replaced_settings"]
 
 
 def replaced_settings() -> list[Replacement]:
@@ -44,7 +37,7 @@ def replaced_settings() -> list[Replacement]:
 
 def _reading(name: str, read: Callable[[Any], Any]) -> property:
     def get(self: Tokenizer) -> Any:
-        if scopes.missing:
+        if scopes.missing and "transformers" in sys.modules:
             scopes.install()
         call = call_on(self)
         if call is None:
