@@ -6,7 +6,7 @@ import json
 
 import pytest
 import synthetic
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcy._bpe import Bpe
@@ -58,6 +58,7 @@ def test_joined_of_one_kind_is_plain(segments: Segments, added: bool, threads: i
 
 
 @given(segments=segment_lists)
+@example(segments=[("e\u0301  ", False), ("<y>", True)])  # it takes spaces that are not trusted
 def test_joined_keeps_what_no_added_token_crosses(segments: Segments) -> None:
     """Untrusted text that holds nothing of an added token changes no id."""
     benign = [(text if flag else text.translate(HARMLESS), flag) for text, flag in segments]

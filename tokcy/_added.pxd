@@ -9,7 +9,8 @@ cdef struct Span:
     size_t begin
     size_t end
     int64_t token
-    size_t back             # a raw token's spaces behind, in which tokens are searched again
+    size_t ahead            # of a token: spaces before its content
+    size_t back             # and behind, where tokens are searched again
 
 
 cdef struct SpanList:

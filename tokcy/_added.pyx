@@ -56,7 +56,7 @@ cdef int spans_push(SpanList* spans, size_t begin, size_t end, int64_t token) no
     spans.data[spans.size].begin = begin
     spans.data[spans.size].end = end
     spans.data[spans.size].token = token
-    spans.data[spans.size].back = 0
+    spans.data[spans.size].ahead = spans.data[spans.size].back = 0
     spans.size += 1
     return 0
 
@@ -203,6 +203,8 @@ cdef class AddedMatcher:
                 if spans_push(spans, first, last, token.id) < 0:
                     return -1
                 spans.data[spans.size - 1].back = last - at
+                if first < at - token.size:
+                    spans.data[spans.size - 1].ahead = at - token.size - first
             search.done = last
         return 0
 

@@ -428,12 +428,19 @@ cdef const Stretch* stretch_at(const Part* part, size_t at) noexcept nogil:
 
 cdef bint stands_in(const uint8_t* raw, const Part* part, const AlignedText* changed,
                     const Span* token) noexcept nogil:
-    """Whether a token of a changed section stands in the raw one, in one trusted stretch."""
-    cdef size_t begin = changed.begins[token.begin], end = changed.ends[token.end - 1]
-    cdef const Stretch* stretch = stretch_at(part, begin)
+    """Whether a token of a changed section stands in the raw one, in one trusted stretch.
+
+    The spaces that it takes along may be anyone's, as in a section that is not changed.
+    """
+    cdef size_t first = token.begin + token.ahead, last = token.end - token.back, begin, end
+    cdef const Stretch* stretch
+    if last <= first:       # the spaces of the token before have all of it
+        return False
+    begin, end = changed.begins[first], changed.ends[last - 1]
+    stretch = stretch_at(part, begin)
     return (stretch < part.trusted + part.n_trusted and stretch.begin <= begin
-            and end <= stretch.end and end - begin == token.end - token.begin
-            and memcmp(raw + begin, changed.bytes + token.begin, end - begin) == 0)
+            and end <= stretch.end and end - begin == last - first
+            and memcmp(raw + begin, changed.bytes + first, end - begin) == 0)
 
 
 cdef int clip(const Part* whole, size_t begin, size_t end, StretchList* trusted,
