@@ -156,6 +156,26 @@ def test_the_unknown_token_is_no_control_token() -> None:
         assert subject.encode_batch(["é"], allow_special=False)[0].tolist() == [0]
 
 
+@pytest.mark.parametrize("prefix", ["", "##"])
+@pytest.mark.parametrize("name", ["tokcy", "huggingface"])
+def test_an_unknown_token_that_only_its_spelling_becomes(name: str, prefix: str) -> None:
+    """The model knows each byte, so its unknown token is a control token as others are."""
+    marked = [prefix + byte for byte in synthetic.BYTES if prefix]
+    model = synthetic.model_from_merges([], extra_tokens=[*marked, "ab"])
+    merges = [["a", prefix + "b"]]
+    fields = {"merges": merges, "unk_token": "ab", "continuing_subword_prefix": prefix}
+    model["model"] |= fields
+    model["added_tokens"] = [{**synthetic.added_token("ab"), "id": model["model"]["vocab"]["ab"]}]
+    subject = Tokenizer.from_json(json.dumps(model), backend=name)
+    assert subject.backend == name
+    assert subject.encode("ab a é").tolist() == synthetic.load(model).encode("ab a é").ids
+    assert len(subject.encode("ba é", allow_special=False)) == 5
+    with pytest.raises(TokcyError, match="makes its control token 'ab' of plain text"):
+        subject.encode("ab", allow_special=False)
+    with pytest.raises(TokcyError, match="makes its control token 'ab' of plain text"):
+        subject.encode_segments([("ab", True), ("ab", False)])
+
+
 def test_what_no_token_can_be(tok: Tokenizer, fallback: Tokenizer) -> None:
     for subject in (tok, fallback):
         assert subject.token_to_id("\ud800") is None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, SupportsIndex
 
@@ -24,7 +25,7 @@ from tokcy._segments import parts_of
 from tokcy._stream import StreamState
 from tokcy.backend import CacheInfo, Ids, Offsets, Segment, control_token_error
 from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
-from tokcy.spec import AddedToken, DecoderPlan
+from tokcy.spec import AddedToken, DecoderPlan, may_meet_unknown, read_tokenizer_json
 from tokcy.stream import DecodeStream, WholeState
 
 from .calls import check_num_threads, check_text, encode_text, hugging_face_errors, leave_alone
@@ -318,12 +319,21 @@ class HuggingFaceBackend:
         return self._plain
 
     def _control_ids_of_model(self, plain: Tokenizer, model: dict[str, Any]) -> Ids:
-        """Ids of control tokens that the model may produce by itself; not its unknown token's."""
+        """Ids of control tokens that the model may produce by itself.
+
+        Not that of its unknown token, which any text may become; unless no text has anything
+        unknown, so that only the spelling of the token could become it.
+        """
         unknown = model.get("unk_id")
-        if model.get("unk_token") is not None:
+        if model.get("unk_token") is not None and self._may_meet_unknown():
             unknown = plain.token_to_id(model["unk_token"])
         ids = [plain.token_to_id(token.content) for token in self.added_tokens if token.special]
         return np.array([i for i in ids if i is not None and i != unknown], dtype=np.uint32)
+
+    def _may_meet_unknown(self) -> bool:
+        with suppress(ModelFileError):  # what Hugging Face alone can read
+            return may_meet_unknown(read_tokenizer_json(self._data))
+        return True
 
     # ------------------------------------------------------------- ids to text
 

@@ -5,7 +5,14 @@ from .config_reader import read_config
 from .config_tokens import misnumbered, tokens_to_add, with_token_ids, with_tokens_added
 from .model import AddedToken, Padding, TokenizerSpec, Truncation
 from .normalizing import normalizer_of
-from .plan import NativePlan, PostProcessor, Unsupported, largest_added_id, plan_native
+from .plan import (
+    NativePlan,
+    PostProcessor,
+    Unsupported,
+    largest_added_id,
+    may_meet_unknown,
+    plan_native,
+)
 from .plan_decode import DecoderPlan
 from .plan_text import TextPlan
 from .tokenizer_json import read_tokenizer_json
@@ -25,6 +32,7 @@ __all__ = [
     "Truncation",
     "Unsupported",
     "largest_added_id",
+    "may_meet_unknown",
     "misnumbered",
     "normalizer_of",
     "plan_native",

@@ -31,10 +31,22 @@ from .model import (
 )
 from .normalizing import normalizer_of
 from .plan_decode import DecoderPlan, UnplannableDecoderError, plan_decoder
-from .plan_model import UnplannableModelError, plan_borders, plan_vocabulary
+from .plan_model import (
+    UnplannableModelError,
+    plan_borders,
+    plan_vocabulary,
+    spelled_vocabulary,
+)
 from .plan_text import TextPlan, UnplannableTextError, plan_text
 
-__all__ = ["NativePlan", "PostProcessor", "Unsupported", "largest_added_id", "plan_native"]
+__all__ = [
+    "NativePlan",
+    "PostProcessor",
+    "Unsupported",
+    "largest_added_id",
+    "may_meet_unknown",
+    "plan_native",
+]
 
 _ALWAYS_ALLOWED_ID = 2**20 - 1
 
@@ -113,6 +125,19 @@ def plan_native(spec: TokenizerSpec) -> NativePlan | Unsupported:
         return _plan(spec)
     except _Unplannable as refusal:
         return Unsupported(refusal.reason, refusal.problem)
+
+
+def may_meet_unknown(spec: TokenizerSpec) -> bool:
+    """Whether something of a text may be what the model has no entry for, native or not."""
+    model = spec.model
+    if isinstance(model, Other):
+        return True
+    try:
+        text = _plan_text(spec)
+        byte_level, folded = text.byte_level, text.folded
+    except _Unplannable:
+        byte_level, folded = any(isinstance(s, ByteLevel) for s in spec.pre_tokenizer), False
+    return not spelled_vocabulary(model, byte_level=byte_level, folded=folded).is_complete()
 
 
 def largest_added_id(vocabulary: Vocabulary, n_added: int) -> int:

@@ -9,7 +9,7 @@ from tokcy.pattern import SplitTables, border_split
 
 from .model import BpeModel
 
-__all__ = ["UnplannableModelError", "plan_borders", "plan_vocabulary"]
+__all__ = ["UnplannableModelError", "plan_borders", "plan_vocabulary", "spelled_vocabulary"]
 
 _MARKS = ("continuing_subword_prefix", "end_of_word_suffix")
 
@@ -52,29 +52,36 @@ def plan_vocabulary(model: BpeModel, *, byte_level: bool, folded: bool) -> Vocab
     return vocabulary
 
 
+def spelled_vocabulary(model: BpeModel, *, byte_level: bool, folded: bool) -> Vocabulary:
+    """The same, whether or not the model runs natively."""
+    prefix, suffix = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
+    unk_token, fuse_unk = model.unk_token, model.fuse_unk
+    if not byte_level:
+        return model.vocabulary.characters(
+            folded=folded,
+            byte_fallback=model.byte_fallback and not (prefix or suffix),
+            prefix=prefix,
+            suffix=suffix,
+            unk_token=unk_token,
+            fuse_unk=fuse_unk,
+        )
+    if not (prefix or suffix):
+        return model.vocabulary
+    return model.vocabulary.marked(
+        prefix=prefix, suffix=suffix, unk_token=unk_token, fuse_unk=fuse_unk
+    )
+
+
 def _marked(model: BpeModel, *, byte_level: bool, folded: bool) -> Vocabulary:
     """The vocabulary of a model that marks the places of tokens in a piece (rule M4)."""
-    prefix, suffix = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
     names = " and ".join(mark for mark in _MARKS if getattr(model, mark))
     if model.ignore_merges:  # which looks for pieces without the marks
         raise UnplannableModelError(f"{names} with ignore_merges is not supported natively")
-    if byte_level and not _is_plain(prefix + suffix):
+    if byte_level and not all(_is_plain(getattr(model, mark) or "") for mark in _MARKS):
         raise UnplannableModelError(
             f"{names} beyond ASCII with ByteLevel is not supported natively"
         )
-    if byte_level:
-        vocabulary = model.vocabulary.marked(
-            prefix=prefix, suffix=suffix, unk_token=model.unk_token, fuse_unk=model.fuse_unk
-        )
-    else:
-        vocabulary = model.vocabulary.characters(
-            folded=folded,
-            byte_fallback=False,
-            prefix=prefix,
-            suffix=suffix,
-            unk_token=model.unk_token,
-            fuse_unk=model.fuse_unk,
-        )
+    vocabulary = spelled_vocabulary(model, byte_level=byte_level, folded=folded)
     if vocabulary.lacks_characters():
         _check_lacking(model, vocabulary, names)
     if not vocabulary.marks_keep_places():
@@ -119,12 +126,7 @@ def _check_unknown(model: BpeModel, vocabulary: Vocabulary, special: list[int]) 
 
 
 def _characters(model: BpeModel, folded: bool) -> Vocabulary:
-    vocabulary = model.vocabulary.characters(
-        folded=folded,
-        byte_fallback=model.byte_fallback,
-        unk_token=model.unk_token,
-        fuse_unk=model.fuse_unk,
-    )
+    vocabulary = spelled_vocabulary(model, byte_level=False, folded=folded)
     if folded and vocabulary.token_to_id("▁") is None:  # else three byte tokens would be one
         raise UnplannableModelError("a vocabulary without '▁' is not supported natively")
     _check_unknown(model, vocabulary, vocabulary.byte_names())
