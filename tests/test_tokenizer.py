@@ -176,6 +176,21 @@ def test_an_unknown_token_that_only_its_spelling_becomes(name: str, prefix: str)
         subject.encode_segments([("ab", True), ("ab", False)])
 
 
+@pytest.mark.parametrize("name", ["tokcy", "huggingface"])
+def test_a_control_token_with_the_id_of_an_entry(name: str) -> None:
+    """Ids of added tokens go on from the number of entries, whatever ids these have (rule A1)."""
+    model = {
+        "added_tokens": [{**synthetic.added_token("<s>"), "id": 7}],
+        "model": {"type": "BPE", "vocab": {"a": 0, "b": 2}, "merges": []},
+    }
+    subject = Tokenizer.from_json(json.dumps(model), backend=name)
+    assert subject.backend == name
+    assert subject.encode("a<s>b").tolist() == [0, 2, 2]
+    assert subject.encode("a<s>", allow_special=False).tolist() == [0]
+    with pytest.raises(TokcyError, match="makes its control token '<s>' of plain text"):
+        subject.encode("ab", allow_special=False)
+
+
 def test_what_no_token_can_be(tok: Tokenizer, fallback: Tokenizer) -> None:
     for subject in (tok, fallback):
         assert subject.token_to_id("\ud800") is None

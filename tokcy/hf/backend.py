@@ -327,8 +327,9 @@ class HuggingFaceBackend:
         unknown = model.get("unk_id")
         if model.get("unk_token") is not None and self._may_meet_unknown():
             unknown = plain.token_to_id(model["unk_token"])
-        ids = [plain.token_to_id(token.content) for token in self.added_tokens if token.special]
-        return np.array([i for i in ids if i is not None and i != unknown], dtype=np.uint32)
+        # By id, as a token that is no entry may have the id of another that is (rule A1).
+        ids = [token.id for token in self.added_tokens if token.special and token.id != unknown]
+        return np.array([i for i in ids if plain.id_to_token(i) is not None], dtype=np.uint32)
 
     def _may_meet_unknown(self) -> bool:
         with suppress(ModelFileError):  # what Hugging Face alone can read
