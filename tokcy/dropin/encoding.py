@@ -19,7 +19,7 @@ from tokcy.errors import TokcyError
 from tokcy.native import NativeBackend
 from tokcy.pattern.borders import is_border_split
 
-__all__ = ["Encoder", "FastEncoder", "Surroundings"]
+__all__ = ["ByteEncoder", "Encoder", "FastEncoder", "Surroundings"]
 
 Settings = Mapping[str, Any]  # what ``truncation`` and ``padding`` of a ``tokenizers`` object give
 Located = tuple[Ids, Offsets, NDArray[np.bool_], NDArray[np.int64]]
@@ -236,6 +236,25 @@ class FastEncoder(Encoder):
 
     def tokens(self, text: str, located: Located) -> list[str]:
         return [""] * len(located[1])
+
+
+class ByteEncoder(Encoder):
+    """Makes the Encodings of ``async_encode``, whose offsets are in bytes of UTF-8."""
+
+    def trim(self, text: str, located: Located, kept: slice) -> Offsets:
+        trimmed = super().trim(text, located, kept)
+        if text.isascii():
+            return trimmed
+        whole = located[1][kept]
+        # Hugging Face takes off as many as there are spaces, whatever the unit is.
+        return _bytes_before(text)[whole] + (trimmed - whole)
+
+
+def _bytes_before(text: str) -> NDArray[np.int64]:
+    """int64[n + 1]: where in the UTF-8 each character begins, and where the last ends."""
+    characters = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    sizes = 1 + sum((characters >= first).astype(np.int64) for first in (0x80, 0x800, 0x10000))
+    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def _filling(padding: Settings) -> Filling:

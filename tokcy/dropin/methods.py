@@ -48,11 +48,11 @@ def encode(
 ) -> Any:
     plain = pair is None and isinstance(sequence, str)
     if plain and is_plain(is_pretokenized, add_special_tokens):
-        truncation, padding, special_as_text = settings_for(self)
-        twin = None if special_as_text else twin_for(self, sequence)
+        settings = settings_for(self)
+        twin = None if settings[2] else twin_for(self, sequence)
         if twin is not None:
             try:
-                encoding = twin.encoder.encode(sequence, add_special_tokens, truncation, padding)
+                encoding = twin.encoder.encode(sequence, add_special_tokens, *settings[:2])
             except TokcyError:  # Hugging Face fails as well, with an error of its own
                 pass
             else:
@@ -86,13 +86,11 @@ def _encode_batch(
 ) -> Any:
     plain = are_texts(input)
     if plain and is_plain(is_pretokenized, add_special_tokens):
-        truncation, padding, special_as_text = settings_for(self)
-        twin = None if special_as_text else twin_for(self, input)
+        settings = settings_for(self)
+        twin = None if settings[2] else twin_for(self, input)
         if twin is not None:
             try:
-                encodings = encoder_of(twin).encode_batch(
-                    input, add_special_tokens, truncation, padding
-                )
+                encodings = encoder_of(twin).encode_batch(input, add_special_tokens, *settings[:2])
             except TokcyError:
                 pass
             else:

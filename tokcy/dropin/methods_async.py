@@ -14,13 +14,16 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from tokcy.aio import inline_length, is_short, shared_executor
+from tokcy.errors import TokcyError
 
 from . import methods
 from .attachment import twin_for
 from .calls import settings_for
+from .counts import counts
 from .methods import are_lists_of_ids, are_texts, is_plain, named
 from .originals import original
 from .replacements import Replacement
+from .twins import Twin
 
 __all__ = ["replaced_async_methods"]
 
@@ -32,18 +35,27 @@ def async_encode(
     is_pretokenized: bool = False,
     add_special_tokens: bool = True,
 ) -> Any:
-    arguments = (self, sequence, pair, is_pretokenized, add_special_tokens)
-    plain = pair is None and isinstance(sequence, str)
-    if plain and _is_native(self, sequence, is_pretokenized, add_special_tokens):
-        return _future(methods.encode, arguments, [sequence])
-    return original.async_encode(*arguments)
+    if pair is None and isinstance(sequence, str):
+        twin = _twin(self, sequence, is_pretokenized, add_special_tokens)
+        if twin is not None:
+            return _future(_encode, (self, twin, sequence, add_special_tokens), [sequence])
+    return original.async_encode(self, sequence, pair, is_pretokenized, add_special_tokens)
+
+
+def _encode(self: Tokenizer, twin: Twin, text: str, add_special_tokens: bool) -> Any:
+    try:
+        encoding = twin.in_bytes.encode(text, add_special_tokens, *settings_for(self)[:2])
+    except TokcyError:  # Hugging Face fails as well, with an error of its own
+        return original.encode(self, text, None, False, add_special_tokens)
+    counts.native += 1
+    return encoding
 
 
 def async_encode_batch(
     self: Tokenizer, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
 ) -> Any:
     arguments = (self, input, is_pretokenized, add_special_tokens)
-    if are_texts(input) and _is_native(*arguments):
+    if are_texts(input) and _twin(*arguments):
         return _future(methods.encode_batch, arguments, input)
     return original.async_encode_batch(*arguments)
 
@@ -52,7 +64,7 @@ def async_encode_batch_fast(
     self: Tokenizer, input: Any, is_pretokenized: bool = False, add_special_tokens: bool = True
 ) -> Any:
     arguments = (self, input, is_pretokenized, add_special_tokens)
-    if are_texts(input) and _is_native(*arguments):
+    if are_texts(input) and _twin(*arguments):
         return _future(methods.encode_batch_fast, arguments, input)
     return original.async_encode_batch_fast(*arguments)
 
@@ -64,12 +76,12 @@ def async_decode_batch(self: Tokenizer, sequences: Any, skip_special_tokens: boo
     return original.async_decode_batch(*arguments)
 
 
-def _is_native(self: Tokenizer, texts: Any, is_pretokenized: Any, add_special_tokens: Any) -> bool:
-    return (
-        is_plain(is_pretokenized, add_special_tokens)
-        and not settings_for(self)[2]
-        and twin_for(self, texts) is not None
-    )
+def _twin(
+    self: Tokenizer, texts: Any, is_pretokenized: Any, add_special_tokens: Any
+) -> Twin | None:
+    if settings_for(self)[2] or not is_plain(is_pretokenized, add_special_tokens):
+        return None
+    return twin_for(self, texts)
 
 
 def _future(

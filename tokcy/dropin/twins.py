@@ -19,7 +19,7 @@ from tokcy.hf.calls import hugging_face_errors, leave_alone
 from tokcy.native import NativeBackend
 from tokcy.spec import Unsupported, plan_native, read_tokenizer_json
 
-from .encoding import Encoder, FastEncoder
+from .encoding import ByteEncoder, Encoder, FastEncoder
 
 __all__ = ["Twin", "twin_of", "twins_alive", "without_lengths"]
 
@@ -32,11 +32,13 @@ class Twin:
         backend: for decoding.
         encoder: for ``encode`` and ``encode_batch``.
         fast: for ``encode_batch_fast``, whose Encodings tell less.
+        in_bytes: for ``async_encode``, whose offsets are others.
     """
 
     backend: NativeBackend
     encoder: Encoder
     fast: FastEncoder
+    in_bytes: ByteEncoder
 
     def __init__(self, reason: str | None) -> None:
         self.reason = reason
@@ -48,8 +50,10 @@ class Twin:
         section, _ = json.JSONDecoder().raw_decode(content, begin)
         self = cls(None)
         self.backend = backend
-        self.encoder = Encoder(backend, section, _Reference(content))
+        reference = _Reference(content)
+        self.encoder = Encoder(backend, section, reference)
         self.fast = FastEncoder(backend, section)
+        self.in_bytes = ByteEncoder(backend, section, reference)
         return self
 
 
