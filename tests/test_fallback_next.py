@@ -16,7 +16,7 @@ import synthetic
 import tokenizers
 
 from tokcy import TokcyError, Tokenizer
-from tokcy.hf import backend as hf
+from tokcy.hf import backend, plain
 from tokcy.hf.next import NextTokenizer
 
 REAL = tokenizers.Tokenizer
@@ -115,6 +115,13 @@ def has_no_lengths(content: synthetic.Model) -> bool:
     return content.get("truncation") is None and content.get("padding") is None
 
 
+def install_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "Tokenizer", Candidate)
+    for module in (backend, plain):
+        monkeypatch.setattr(module, "AnyTokenizer", NextTokenizer)
+    monkeypatch.setattr(tokenizers, "Tokenizer", Candidate)
+
+
 @pytest.mark.parametrize("name", list(models()))
 def test_as_the_release(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = models()[name]
@@ -124,9 +131,7 @@ def test_as_the_release(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         {"split_special_tokens": True},
     ]
     expected = [results(content, **config) for config in configs]
-    monkeypatch.setattr(hf, "Tokenizer", Candidate)
-    monkeypatch.setattr(hf, "_Tokenizer", NextTokenizer)
-    monkeypatch.setattr(tokenizers, "Tokenizer", Candidate)
+    install_candidate(monkeypatch)
     assert [results(content, **config) for config in configs] == expected
     tok = Tokenizer.from_json(json.dumps(content), backend="huggingface")
     with pytest.raises(TokcyError, match=r"gives no offsets; releases before 1\.0 do"):
@@ -138,7 +143,5 @@ def test_as_the_release(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_real_model(model_path: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = model_path("bert_minilm")
     expected = Tokenizer.from_file(path).encode("The [MASK] is here.")
-    monkeypatch.setattr(hf, "Tokenizer", Candidate)
-    monkeypatch.setattr(hf, "_Tokenizer", NextTokenizer)
-    monkeypatch.setattr(tokenizers, "Tokenizer", Candidate)
+    install_candidate(monkeypatch)
     assert np.array_equal(Tokenizer.from_file(path).encode("The [MASK] is here."), expected)

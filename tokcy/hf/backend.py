@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cached_property
 from typing import Any, SupportsIndex
 
@@ -19,36 +18,21 @@ from tokenizers import Encoding, Tokenizer
 
 from tokcy._decode import Decoder
 from tokcy._prefix import PrefixView
-from tokcy._prepare import Preparer
-from tokcy._resume import encode_in_pieces
 from tokcy._segments import parts_of
 from tokcy._stream import StreamState
 from tokcy.backend import CacheInfo, Ids, Offsets, Segment, control_token_error
 from tokcy.errors import EncodeTypeError, ModelFileError, TokcyError
-from tokcy.spec import AddedToken, DecoderPlan, may_meet_unknown, read_tokenizer_json
+from tokcy.spec import AddedToken, DecoderPlan
 from tokcy.stream import DecodeStream, WholeState
 
 from .calls import check_num_threads, check_text, encode_text, hugging_face_errors, leave_alone
 from .decoding import compiled_decoder
-from .next import NextTokenizer
-from .prefix import goes_on_anywhere
+from .next import AnyTokenizer
+from .plain import PlainTwin, plain_twin
+from .prefix import KnownEncoder
 from .segments import SegmentEncoder
 
 __all__ = ["HuggingFaceBackend"]
-
-_Tokenizer: type[Tokenizer] = (
-    Tokenizer if hasattr(Tokenizer, "from_str") else NextTokenizer  # type: ignore[assignment]
-)
-
-# What a Tokenizer does apart from its model and its added tokens.
-_PIPELINE = (
-    "truncation",
-    "padding",
-    "normalizer",
-    "pre_tokenizer",
-    "post_processor",
-    "decoder",
-)
 
 
 class HuggingFaceBackend:
@@ -91,11 +75,9 @@ class HuggingFaceBackend:
         self._source = source
         self._added = added
         self._encode_special_tokens = encode_special_tokens
-        self._plain: Tokenizer | None = None
-        self._control_ids: Ids = np.empty(0, dtype=np.uint32)
         try:
             with hugging_face_errors():
-                self._tokenizer = leave_alone(_Tokenizer.from_str(data.decode("utf-8")))
+                self._tokenizer = leave_alone(AnyTokenizer.from_str(data.decode("utf-8")))
                 if added:
                     self._tokenizer.add_tokens(list(map(_to_add, added)))
                 if encode_special_tokens:
@@ -170,35 +152,16 @@ class HuggingFaceBackend:
         known: PrefixView,
     ) -> Ids:
         """The ids of a text whose beginning may be stored; of others all are made anew."""
-        if not allow_special or not self._can_go_on[bool(add_special_tokens)]:
-            ids = self.encode(text, add_special_tokens, allow_special, num_threads)
-            known.count(0, len(ids))
-            return ids
-        check_text(text)
-        check_num_threads(num_threads)
-
-        def encode(pieces: list[str]) -> list[Ids]:
-            with hugging_face_errors():
-                encodings = self._tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
-            return [np.array(encoding.ids, dtype=np.uint32) for encoding in encodings]
-
-        return encode_in_pieces(known, self._finder, text, encode)
+        if allow_special and self._known.may_serve(bool(add_special_tokens)):
+            check_num_threads(num_threads)
+            return self._known.encode(text, known)
+        ids = self.encode(text, add_special_tokens, allow_special, num_threads)
+        known.count(0, len(ids))
+        return ids
 
     @cached_property
-    def _can_go_on(self) -> tuple[bool, bool]:
-        """Whether what follows an added token encodes as it does by itself, without special tokens
-        and with them."""
-        can = (
-            isinstance(self._tokenizer, Tokenizer)
-            and not self._encode_special_tokens
-            and goes_on_anywhere(json.loads(self._data), self.added_tokens)
-        )
-        return can, can and not self._encode("", True, True, None).ids
-
-    @cached_property
-    def _finder(self) -> Preparer:
-        """Finds the added tokens of the raw text."""
-        return Preparer([token for token in self.added_tokens if not token.normalized])
+    def _known(self) -> KnownEncoder:
+        return KnownEncoder(self._tokenizer, self.added_tokens, json.loads(self._data))
 
     def encode_batch(
         self,
@@ -238,17 +201,17 @@ class HuggingFaceBackend:
         check_num_threads(num_threads)
         parts = parts_of(segments, joined, chunked)
         special = bool(add_special_tokens)
+        may_be_known = known is not None and self._known.may_serve(special)
         with hugging_face_errors():
-            if known is None:
-                return self._segments.encode(parts, special)
-            if self._can_go_on[special]:  # then nothing is added around
-
-                def encode_trusted(text: str) -> Ids:
-                    return self._encode_known(text, False, True, None, known)
-
-                return self._segments.encode(parts, False, encode_trusted)
-            ids = self._segments.encode(parts, special)
-        known.count(0, len(ids))
+            if known is None or not may_be_known:
+                ids = self._segments.encode(parts, special)
+            else:  # then nothing is added around
+                view = known
+                return self._segments.encode(
+                    parts, False, lambda text: self._known.encode(text, view)
+                )
+        if known is not None:
+            known.count(0, len(ids))
         return ids
 
     @cached_property
@@ -290,51 +253,19 @@ class HuggingFaceBackend:
 
     def _ids(self, encoding: Encoding, allow_special: bool, where: str = "") -> Ids:
         ids = np.array(encoding.ids, dtype=np.uint32)
-        if not allow_special and len(self._control_ids):
+        if not allow_special and len(self._plain.control_ids):
             from_text = np.array(encoding.special_tokens_mask, dtype=np.uint32) == 0
-            found = ids[from_text & np.isin(ids, self._control_ids)]
+            found = ids[from_text & np.isin(ids, self._plain.control_ids)]
             if len(found):
                 raise control_token_error(self.id_to_token(int(found[0])), where)
         return ids
 
     def _tokenizer_for(self, allow_special: bool) -> Tokenizer:
-        """The Tokenizer, or a twin of it that has no added tokens.
+        return self._tokenizer if allow_special else self._plain.tokenizer
 
-        The twin has the same model object, and the file's other sections word for word:
-        post-processors and padding bring their ids along and need no added token.
-        """
-        if allow_special:
-            return self._tokenizer
-        if self._plain is None:
-            content = json.loads(self._data)
-            pipeline = {name: content.get(name) for name in _PIPELINE}
-            no_model = {"type": "BPE", "vocab": {}, "merges": []}
-            with hugging_face_errors():
-                plain = leave_alone(
-                    _Tokenizer.from_str(json.dumps({**pipeline, "model": no_model}))
-                )
-                plain.model = self._tokenizer.model
-            self._control_ids = self._control_ids_of_model(plain, content["model"])
-            self._plain = plain
-        return self._plain
-
-    def _control_ids_of_model(self, plain: Tokenizer, model: dict[str, Any]) -> Ids:
-        """Ids of control tokens that the model may produce by itself.
-
-        Not that of its unknown token, which any text may become; unless no text has anything
-        unknown, so that only the spelling of the token could become it.
-        """
-        unknown = model.get("unk_id")
-        if model.get("unk_token") is not None and self._may_meet_unknown():
-            unknown = plain.token_to_id(model["unk_token"])
-        # By id, as a token that is no entry may have the id of another that is (rule A1).
-        ids = [token.id for token in self.added_tokens if token.special and token.id != unknown]
-        return np.array([i for i in ids if plain.id_to_token(i) is not None], dtype=np.uint32)
-
-    def _may_meet_unknown(self) -> bool:
-        with suppress(ModelFileError):  # what Hugging Face alone can read
-            return may_meet_unknown(read_tokenizer_json(self._data))
-        return True
+    @cached_property
+    def _plain(self) -> PlainTwin:
+        return plain_twin(self._tokenizer, self.added_tokens, self._data)
 
     # ------------------------------------------------------------- ids to text
 

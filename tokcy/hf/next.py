@@ -19,7 +19,7 @@ import tokenizers
 from tokcy.errors import TokcyError
 from tokcy.spec import AddedToken
 
-__all__ = ["NextTokenizer"]
+__all__ = ["AnyTokenizer", "NextTokenizer"]
 
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
@@ -196,3 +196,9 @@ class NextEncoding:
         starts = range(len(self.ids) - kept + 1)
         begin = next((i for i in starts if self.ids[i : i + kept] in ends), 0)
         return [int(not begin <= i < begin + kept) for i in range(len(self.ids))]
+
+
+AnyTokenizer: type[tokenizers.Tokenizer] = (
+    tokenizers.Tokenizer if hasattr(tokenizers.Tokenizer, "from_str") else NextTokenizer  # type: ignore[assignment]
+)
+"""What makes a tokenizer, whichever release is installed."""

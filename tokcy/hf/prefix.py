@@ -1,4 +1,4 @@
-"""Which model files encode what follows an added token as they encode it by itself.
+"""Texts whose beginnings are stored, encoded by Hugging Face from one added token to another.
 
 Hugging Face cuts a text at the added tokens that are not normalized, and normalizes, splits and
 merges what lies between by itself. What follows such a token, given as a text, is the same unless
@@ -16,11 +16,21 @@ are for the caller to look after.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from tokenizers import Tokenizer
+
+from tokcy._prefix import PrefixView
+from tokcy._prepare import Preparer
+from tokcy._resume import encode_in_pieces
+from tokcy.backend import Ids
 from tokcy.spec import AddedToken
 
-__all__ = ["goes_on_anywhere"]
+from .calls import check_text, encode_text, hugging_face_errors
+
+__all__ = ["KnownEncoder", "goes_on_anywhere"]
 
 _MODELS = {"BPE", "Unigram", "WordLevel", "WordPiece"}
 _NORMALIZERS = {
@@ -52,6 +62,51 @@ _PRE_TOKENIZERS = {
     "Whitespace",
     "WhitespaceSplit",
 }
+
+
+class KnownEncoder:
+    """Encodes what follows a known beginning; made once, shared by threads.
+
+    Args:
+        tokenizer: which it is.
+        added: its added tokens.
+        content: of the ``tokenizer.json``, which Hugging Face has accepted.
+    """
+
+    def __init__(
+        self, tokenizer: Tokenizer, added: tuple[AddedToken, ...], content: dict[str, Any]
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._finder = Preparer([token for token in added if not token.normalized])
+        self._goes_on = (
+            isinstance(tokenizer, Tokenizer)
+            and not tokenizer.encode_special_tokens
+            and goes_on_anywhere(content, added)
+        )
+
+    def may_serve(self, add_special_tokens: bool) -> bool:
+        """Whether texts can go on from any added token, and nothing is put around the whole."""
+        return self._goes_on and not (add_special_tokens and self._adds_tokens)
+
+    @cached_property
+    def _adds_tokens(self) -> bool:
+        with hugging_face_errors():
+            return bool(encode_text(self._tokenizer, "", True).ids)
+
+    def encode(self, text: str, known: PrefixView) -> Ids:
+        """uint32[n]; where `may_serve` says so.
+
+        Raises:
+            EncodeTypeError: not a str, or not expressible in UTF-8.
+            TokcyError: Hugging Face fails on it.
+        """
+        check_text(text)
+        return encode_in_pieces(known, self._finder, text, self._encode_all)
+
+    def _encode_all(self, pieces: list[str]) -> list[Ids]:
+        with hugging_face_errors():
+            encodings = self._tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
+        return [np.array(encoding.ids, dtype=np.uint32) for encoding in encodings]
 
 
 def goes_on_anywhere(content: dict[str, Any], added_tokens: Iterable[AddedToken]) -> bool:
