@@ -101,6 +101,11 @@ def lists_of_all_cuts(draw: st.DrawFn, letters: str = LETTERS) -> list[tuple[str
         cuts = [(token[:at], token[at:]) for at in range(1, len(token))]
         cuts = [cut for cut in cuts if parts.issuperset(cut)]
         merges += draw(st.permutations(cuts))[: draw(st.integers(1, 9))]
+    if draw(st.integers(0, 2)) == 0:
+        apart = draw(st.lists(st.integers(0, 3), min_size=len(merges), max_size=len(merges)))
+        merges = [
+            merge for k in range(4) for merge, at in zip(merges, apart, strict=True) if at == k
+        ]
     if merges and draw(st.integers(0, 4)) == 0:
         merges.insert(draw(st.integers(0, len(merges))), draw(st.sampled_from(merges)))
     return merges

@@ -520,7 +520,10 @@ cdef class MergeTable:
                 right[0] = MISSED
             kept[n_kept] = <uint32_t>rank
             n_kept += 1
-        token[0] = UNSURE if n_kept else NEVER_MADE
+        if n_kept:
+            token[0] = UNSURE
+        elif token[0] != UNSURE:    # which merges that stand elsewhere may have made it
+            token[0] = NEVER_MADE
         return n_kept
 
     cdef int64_t _find_pair_again(self, size_t begin, size_t end, const uint32_t* lefts,
