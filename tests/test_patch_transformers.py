@@ -79,7 +79,7 @@ def set_apart(choose: Random) -> tuple[dict[str, Any], Any]:
     options = dict(choose.choice(OPTIONS))
     kind = choose.randrange(4)
     if kind == 0:
-        return options, (TEXTS[:2], TEXTS[2:4])
+        return options, (TEXTS[:2], TEXTS[1:3])
     if kind == 1:
         return {**options, "is_split_into_words": True}, ([["hello", "world"], ["it's"]],)
     return options, (choose.sample(TEXTS, 3),)
