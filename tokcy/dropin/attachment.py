@@ -20,7 +20,7 @@ from tokcy._encoding import Encoding
 from tokcy.errors import FallbackError
 from tokcy.hf.calls import ATTACHMENT
 
-from .comparison import NotNowError, difference
+from .comparison import NotNowError, encoding_differs, tokens_differ
 from .gate import Gate, Settings
 from .twins import Twin, twin_of
 from .watch import Watch
@@ -142,7 +142,7 @@ class Attachment:
             reason = twin.reason
             if reason is None:
                 try:
-                    reason = difference(tokenizer, twin.backend, functools.partial(_encode, twin))
+                    reason = _difference(tokenizer, twin)
                 except NotNowError:
                     self._work, self._threshold = 0, min(2 * self._threshold, _MOST_WORK)
                     return
@@ -222,11 +222,14 @@ def _warn_once(reason: str) -> None:
         logger.warning("Hugging Face's own code encodes, more slowly: %s", reason)
 
 
-def _encode(twin: Twin, text: str, settings: Settings) -> Encoding:
-    truncation, padding, encode_special_tokens = settings
-    if encode_special_tokens:
-        raise NotNowError("it encodes special tokens as text")
-    return twin.encoder.encode(text, False, truncation, padding)
+def _difference(tokenizer: tokenizers.Tokenizer, twin: Twin) -> str | None:
+    def encode(text: str, settings: Settings) -> Encoding:
+        truncation, padding, special_as_text = settings
+        if special_as_text:
+            raise NotNowError("special tokens as text")
+        return twin.encoder.encode(text, False, truncation, padding)
+
+    return tokens_differ(tokenizer, twin.backend) or encoding_differs(tokenizer, encode)
 
 
 def _on_change(tokenizer: tokenizers.Tokenizer, deep: bool) -> None:

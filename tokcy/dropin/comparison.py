@@ -20,7 +20,7 @@ from tokcy.hf.calls import hugging_face_errors
 from .gate import Settings, settings_on
 from .originals import original
 
-__all__ = ["NotNowError", "difference"]
+__all__ = ["NotNowError", "encoding_differs", "tokens_differ"]
 
 _TRIES = 5
 
@@ -35,46 +35,46 @@ class NotNowError(TokcyError):
     """The options that are set on the tokenizer now keep it from being compared."""
 
 
-def difference(
-    tokenizer: tokenizers.Tokenizer, backend: Backend, encode: Callable[[str, Settings], Any]
-) -> str | None:
-    """How the tokenizer differs from what was made of its JSON, as a sentence fragment, or None.
-
-    Args:
-        tokenizer: the object.
-        backend: what was made.
-        encode: the Encoding that it makes of a text under these options, without special tokens.
-
-    Raises:
-        NotNowError: it cannot be told now.
-    """
+def tokens_differ(tokenizer: tokenizers.Tokenizer, made: Backend) -> str | None:
+    """How its vocabulary differs from what was made of its JSON, as a fragment, or None."""
     theirs = tokenizer.get_added_tokens_decoder()
-    if {token.id: _flags(token) for token in backend.added_tokens} != {
+    if {token.id: _flags(token) for token in made.added_tokens} != {
         token_id: _flags(token) for token_id, token in theirs.items()
     }:
         return "its added tokens are not those of its JSON"
-    if tokenizer.get_vocab_size() != backend.vocab_size(with_added_tokens=True):
+    if tokenizer.get_vocab_size() != made.vocab_size(with_added_tokens=True):
         return "its vocabulary is not that of its JSON"
     for token_id in theirs:
         ids = as_ids([token_id])
         for skip in (True, False):
-            if original.decode(tokenizer, [token_id], skip) != backend.decode(ids, skip):
+            if original.decode(tokenizer, [token_id], skip) != made.decode(ids, skip):
                 return f"the added token {token_id} is not decoded as by its JSON"
-    text = " a ".join([_PROBE, *(token.content for token in theirs.values()), _PROBE])
-    return _difference_on(tokenizer, encode, text)
+    return None
 
 
-def _difference_on(
-    tokenizer: tokenizers.Tokenizer, encode: Callable[[str, Settings], Any], text: str
+def encoding_differs(
+    tokenizer: tokenizers.Tokenizer, encode: Callable[[str, Settings], Any]
 ) -> str | None:
+    """How its encoding of a probe differs, as a fragment, or None.
+
+    Args:
+        tokenizer: the object.
+        encode: what was made of its JSON, as the Encoding of a text under these options, without
+            special tokens.
+
+    Raises:
+        NotNowError: it cannot be told now.
+    """
+    contents = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+    text = " a ".join([_PROBE, *contents, _PROBE])
     for _ in range(_TRIES):
         settings = settings_on(tokenizer)
         try:
             with hugging_face_errors():
                 theirs = original.encode(tokenizer, text, add_special_tokens=False)
-            ours = encode(text, settings)
+                ours = encode(text, settings)
         except TokcyError as error:
-            raise NotNowError(str(error)) from error
+            raise NotNowError(f"it cannot be compared now: {error}") from error
         if list(_parts(ours)) == list(_parts(theirs)):
             return None
         if settings_on(tokenizer) == settings:

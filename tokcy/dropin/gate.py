@@ -10,7 +10,7 @@ import tokenizers
 
 from .originals import original
 
-__all__ = ["Gate", "Settings", "settings_on"]
+__all__ = ["Gate", "Settings", "set_on", "settings_on"]
 
 Settings = tuple[Any, Any, bool]
 """Truncation and padding as ``tokenizers`` tells them, and encode_special_tokens."""
@@ -48,7 +48,7 @@ class Gate:
             try:
                 while settings_on(tokenizer) != settings:
                     if not self._running:
-                        _set(tokenizer, settings)
+                        set_on(tokenizer, settings)
                         break
                     self._free.wait()
                 self._running += 1
@@ -72,7 +72,8 @@ def settings_on(tokenizer: tokenizers.Tokenizer) -> Settings:
     )
 
 
-def _set(tokenizer: tokenizers.Tokenizer, settings: Settings) -> None:
+def set_on(tokenizer: tokenizers.Tokenizer, settings: Settings) -> None:
+    """Give the tokenizer itself these options."""
     truncation, padding, encode_special_tokens = settings
     if truncation is None:
         original.no_truncation(tokenizer)

@@ -94,6 +94,11 @@ class HuggingFaceBackend:
         model = type(self._tokenizer.model).__name__
         return f"<HuggingFaceBackend {self._source!r}: {model}>"
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Hugging Face's object, which is not to be changed."""
+        return self._tokenizer
+
     # ------------------------------------------------------------- text to ids
 
     def encode(
