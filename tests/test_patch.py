@@ -128,6 +128,27 @@ def test_other_surfaces_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) 
     assert not tokcy.hf.patch_info()["patched"]
 
 
+@pytest.mark.parametrize("where", ["replaced_async_methods", "scopes"])
+def test_all_is_replaced_or_nothing(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tokcy.dropin import installing
+
+    class Failing:
+        def __call__(self) -> None:
+            raise KeyError("a method")
+
+        install = __call__
+
+    before = attributes()
+    monkeypatch.setattr(installing, where, Failing())
+    with pytest.raises(tokcy.PatchError, match=r"cannot be patched \(KeyError\('a method'\)\)"):
+        tokcy.patch_hf()
+    assert_same_objects(before)
+    assert not tokcy.hf.patch_info()["patched"]
+    monkeypatch.undo()
+    tokcy.patch_hf()
+    assert patched()
+
+
 def test_strict_raises_where_it_cannot_encode() -> None:
     tokenizer = word_tokenizer()
     with tokcy.patched_hf(strict=True):

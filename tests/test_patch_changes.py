@@ -303,14 +303,25 @@ def test_a_past_that_json_does_not_tell() -> None:
 
 def test_options_that_keep_it_from_being_compared() -> None:
     tokenizer = small_tokenizer()
-    template, tokenizer.post_processor = tokenizer.post_processor, None
-    tokenizer.enable_truncation(4, stride=2)
-    tokenizer.post_processor = template
-    with tokcy.patched_hf():
-        tokenizer.encode_special_tokens = True
-        assert tokcy.hf.fallback_reason(tokenizer) is not None
+    tokenizer.encode_special_tokens = True
+    with native():
+        reason = tokcy.hf.fallback_reason(tokenizer)
+        assert reason == "too little text since the last change"
         tokenizer.encode_special_tokens = False
+        assert not is_native(tokenizer.encode("a"))  # to try each time again would take long
+        assert is_native(tokenizer.encode("a" * 100_000))
+        assert is_native(tokenizer.encode("a"))
         assert tokcy.hf.fallback_reason(tokenizer) is None
+
+
+def test_an_engine_that_lived_long_is_made_anew_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attachment, "_LONG_LIFE", 0.0)
+    monkeypatch.setattr(attachment, "_FIRST_WORK", 1000)
+    tokenizer = small_tokenizer()
+    with tokcy.patched_hf():
+        for i in range(20):
+            assert is_native(tokenizer.encode("hello" * 300))
+            tokenizer.add_tokens([f"<{i}>"])
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ import functools
 import logging
 import os
 import threading
+import time
 import types
 import weakref
 from typing import Any
@@ -31,9 +32,11 @@ logger = logging.getLogger("tokcy")
 
 # An engine costs some 0.3 s. A tokenizer that is still being set up encodes a few words, and one
 # that keeps changing must not spend its time on engines: so one is built after so many characters
-# since the last change, and after twice as many each time that a change has made one useless.
+# since the last change, and after twice as many each time that a change has made one useless
+# within seconds.
 _FIRST_WORK = 1 << 15
 _MOST_WORK = 1 << 24
+_LONG_LIFE = 10.0
 _WORK_OF_CALL = 64  # characters that take as long as a call by itself
 
 _UNSEEN: Any = object()
@@ -65,12 +68,15 @@ class Attachment:
         self.deep_changes = 0
         self._seen: tuple[int, ...] = ()
         self._epoch = self._seen_changes = -1
-        self._known = False
+        self._known = False  # what the twin is, or that there is none
+        self._kept: Twin | None = None  # of the content, whether it can stand in or not
         self._twin: Twin | None = None
         self._reason: str | None = None
         self._fingerprint: Any = None
+        self._since = 0.0
         self._work = 0
         self._threshold = _FIRST_WORK
+        self._postponed = False
 
     def twin(self, tokenizer: tokenizers.Tokenizer, work: Any) -> Twin | None:
         """The twin of the tokenizer as it is, or None if Hugging Face's code is to do the work.
@@ -88,7 +94,8 @@ class Attachment:
             self._look_again(tokenizer)
         if not self._known:
             self._work += _amount(work)
-            if self._work < self._threshold and not (policy.strict or self.wrapped):
+            eager = (policy.strict or self.wrapped) and not self._postponed
+            if self._work < self._threshold and not eager:
                 return None
             self._build(tokenizer)
         if self._reason is not None and policy.strict:
@@ -111,7 +118,8 @@ class Attachment:
 
     def forget(self) -> None:
         """Let the twin go."""
-        self._known, self._twin, self._reason, self._fingerprint = False, None, None, None
+        self._known = False
+        self._kept = self._twin = self._reason = self._fingerprint = None
 
     def _counts(self) -> tuple[int, ...]:
         return watch.epoch, self.changes, watch.models, self.deep_changes
@@ -127,10 +135,15 @@ class Attachment:
             if self._known:
                 if counts[2:] != self._seen[2:] or fingerprint(tokenizer) != self._fingerprint:
                     self.forget()
-                    self._work, self._threshold = 0, min(2 * self._threshold, _MOST_WORK)
+                    self._put_off(again=time.monotonic() - self._since < _LONG_LIFE)
             elif counts[1] != self._seen_changes:
                 self._work = 0
             self._saw(counts)
+
+    def _put_off(self, again: bool) -> None:
+        """Begin to count the work anew, up to more than before if it has just been done."""
+        self._work = 0
+        self._threshold = min(2 * self._threshold, _MOST_WORK) if again else _FIRST_WORK
 
     def _build(self, tokenizer: tokenizers.Tokenizer) -> None:
         with self.lock:
@@ -143,12 +156,16 @@ class Attachment:
             if reason is None:
                 try:
                     reason = _difference(tokenizer, twin)
-                except NotNowError:
-                    self._work, self._threshold = 0, min(2 * self._threshold, _MOST_WORK)
+                except NotNowError as error:
+                    logger.debug("no engine yet: %s", error)
+                    self._put_off(again=True)
+                    self._postponed = True
                     return
-            self._twin, self._reason = (twin if reason is None else None), reason
+            self._kept, self._reason = twin, reason
+            self._twin = twin if reason is None else None
+            self._since = time.monotonic()
             self._saw(counts)
-            self._known = True
+            self._known, self._postponed = True, False
         if reason is not None:
             _warn_once(reason)
 
@@ -211,9 +228,10 @@ def _attributes(owner: Any) -> tuple[str, ...]:
 
 
 def _amount(work: Any) -> int:
+    """Characters, about, of a text, a list of texts or a list of lists of ids."""
     if isinstance(work, str):
         return _WORK_OF_CALL + len(work)
-    return _WORK_OF_CALL + sum(_amount(x) if isinstance(x, str | list) else 4 for x in work)
+    return sum(_WORK_OF_CALL + len(x) * (1 if isinstance(x, str) else 4) for x in work)
 
 
 def _warn_once(reason: str) -> None:

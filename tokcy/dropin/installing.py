@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tokenizers
+
+from tokcy.errors import PatchError
+
 from .attachment import forget_twins, policy, watch
 from .methods import replaced_methods
 from .methods_async import replaced_async_methods
@@ -16,18 +20,28 @@ _replacements = Replacements()
 
 
 def install() -> None:
-    """Replace all, or nothing if something cannot be."""
+    """Replace all, or nothing if something cannot be.
+
+    Raises:
+        PatchError: something is not there that all known releases have.
+    """
     original.take()
     watch.skip()  # nobody has seen what was changed since the last time
-    _replacements.put(
-        [
-            *watch.replacements(),
-            *replaced_settings(),
-            *replaced_methods(),
-            *replaced_async_methods(),
-        ]
-    )
-    scopes.install()
+    try:
+        _replacements.put(
+            [
+                *watch.replacements(),
+                *replaced_settings(),
+                *replaced_methods(),
+                *replaced_async_methods(),
+            ]
+        )
+        scopes.install()
+    except Exception as error:
+        _replacements.undo()
+        raise PatchError(
+            f"tokenizers {tokenizers.__version__} cannot be patched ({error!r}); nothing was"
+        ) from error
 
 
 def remove() -> None:
