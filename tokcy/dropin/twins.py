@@ -94,7 +94,7 @@ def twin_of(tokenizer: tokenizers.Tokenizer) -> Twin:
             content = without_lengths(tokenizer.to_str())
     except TokcyError as error:  # components written in Python have no such form
         return Twin(f"it cannot be written as JSON: {error}")
-    key = hashlib.blake2b(content.encode(), digest_size=16).digest()
+    key = hashlib.sha256(content.encode()).digest()
     with _one_at_a_time(key):
         twin = _twins.get(key)
         if twin is None:
