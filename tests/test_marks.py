@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from test_bpe import lists_of_all_cuts
 from tokenizers import Tokenizer as Oracle
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
@@ -42,6 +44,13 @@ def forms(token: str, prefix: str, suffix: str) -> list[str]:
     return list(dict.fromkeys([token, prefix + token, token + suffix, prefix + token + suffix]))
 
 
+def form_of(token: str, prefix: str, suffix: str) -> tuple[bool, bool]:
+    """Whether a token is marked as one that does not begin a word, and as one that ends it."""
+    continues = prefix != "" and token.startswith(prefix) and token != prefix
+    stem = token.removeprefix(prefix) if continues else token
+    return continues, suffix != "" and stem.endswith(suffix) and stem != suffix
+
+
 @st.composite
 def marked_models(draw: st.DrawFn, marks: tuple[str, str] | None = None) -> dict[str, Any]:
     """A model of a few letters in most of their forms, with merges of these."""
@@ -60,12 +69,14 @@ def marked_models(draw: st.DrawFn, marks: tuple[str, str] | None = None) -> dict
     merges = []
     for _ in range(draw(st.integers(0, 25))):
         left, right = draw(st.sampled_from(made)), draw(st.sampled_from(made))
-        if suffix and left.endswith(suffix) and draw(st.integers(0, 19)):
-            left = left.removesuffix(suffix) or left
-        if not right.startswith(prefix) or len(left) > 20 or left not in made:
+        if not right.startswith(prefix) or len(left) > 20:
             continue
-        merges.append([left, right])
-        made.append(left + right[len(prefix) :])
+        joined = left + right[len(prefix) :]
+        first, second = form_of(left, prefix, suffix), form_of(right, prefix, suffix)
+        in_place = not first[1] and form_of(joined, prefix, suffix) == (first[0], second[1])
+        if in_place or draw(st.integers(0, 49)) == 49:
+            merges.append([left, right])
+            made.append(joined)
     tokens = [token for token in tokens if token not in lacking]
     vocab = dict.fromkeys([*draw(st.sampled_from([[], ["<unk>"]])), *tokens, *made])
     return {
@@ -127,6 +138,42 @@ def test_long_words(model: dict[str, Any], word: str, n: int) -> None:
     tok = tokenizer_of(model)
     if tok.backend == "tokcy":
         assert_same(tok, synthetic.load(model), [(word * n)[:2000], word * n + " " + word])
+
+
+@given(
+    lists_of_all_cuts("ab#é"),
+    st.sampled_from(MARKS[:4]),
+    st.randoms(use_true_random=False),
+    st.lists(st.text(alphabet="ab#é x", max_size=40), max_size=5),
+)
+def test_merges_that_never_happen(
+    cuts: list[tuple[str, str]], marks: tuple[str, str], choose: Random, texts: list[str]
+) -> None:
+    """The ways to cut each token in two, in each place of a word, of which some are left out."""
+    prefix, suffix = marks
+    merges = [
+        [begin + left, prefix + right + end]
+        for left, right in cuts
+        for begin, end in dict.fromkeys([("", ""), (prefix, ""), ("", suffix), (prefix, suffix)])
+        if choose.random() < 0.9
+    ]
+    if choose.random() < 0.5:
+        choose.shuffle(merges)
+    made = [left + right[len(prefix) :] for left, right in merges]
+    tokens = [form for letter in "ab#é" for form in forms(letter, prefix, suffix)]
+    vocab = dict.fromkeys([*tokens, *made, *(part for merge in merges for part in merge)])
+    model = synthetic.model_from_merges([], pre_tokenizer={"type": "WhitespaceSplit"})
+    model["model"] |= {
+        "vocab": {token: i for i, token in enumerate(vocab)},
+        "merges": merges,
+        "continuing_subword_prefix": prefix,
+        "end_of_word_suffix": suffix,
+    }
+    model["decoder"] = None
+    tok = tokenizer_of(model)
+    if tok.backend == "tokcy":
+        words = [left + right for left, right in cuts]
+        assert_same(tok, synthetic.load(model), [*texts, " ".join(words), "".join(words)])
 
 
 @given(st.sampled_from(MARKS[:4]).flatmap(marked_models), st.lists(TEXTS, max_size=4))

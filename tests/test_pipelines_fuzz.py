@@ -34,7 +34,7 @@ FLOORS = {
     **dict.fromkeys(("model of bytes", "pre_tokenizer ByteLevel", "decoder ByteLevel"), 40),
     **dict.fromkeys(("model of characters", "pre_tokenizer none", "model byte_fallback"), 20),
     **dict.fromkeys(("model unk_token", "model fuse_unk", "model ignore_merges"), 18),
-    **dict.fromkeys(("model continuing_subword_prefix", "model end_of_word_suffix"), 20),
+    **dict.fromkeys(("model continuing_subword_prefix", "model end_of_word_suffix"), 3),
     **dict.fromkeys([f"added {flag}" for flag in ("lstrip", "rstrip", "single_word")], 25),
     **dict.fromkeys(["added normalized", "added special"], 25),
     **dict.fromkeys([f"normalizer {kind}" for kind in ("none", "NFC", "Prepend", "Replace")], 25),

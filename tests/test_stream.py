@@ -142,7 +142,7 @@ def test_a_prompt_that_ends_within_a_run() -> None:
 def test_real_models(
     name: str, model_path: Callable[[str], Path], corpus: Callable[..., str]
 ) -> None:
-    """Those of Hugging Face's backend, with a plan for the decoder and without, and one of ours."""
+    """Those of Hugging Face's backend, with plans for their decoders, and one of ours."""
     tok = tokcy.Tokenizer.from_file(model_path(name))
     for text in (corpus("english_prose", 1500), corpus("emoji", 500)):
         ids = tok.encode(text)
