@@ -1,0 +1,179 @@
+"""Compares what code gets from ``tokenizers`` and ``transformers`` with the patch and without.
+
+A case is a function that makes its own objects, does something with them and returns what it saw.
+``agree`` runs it twice, first without the patch: that run is the oracle. What is returned may hold
+anything of these libraries; ``seen`` turns it into plain values that say everything about it,
+every attribute, map and chunk of an Encoding among them, and an exception is a result as well.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tokenizers
+from tokenizers import AddedToken, Encoding, Tokenizer
+
+import tokcy
+
+ATTRIBUTES = (
+    "ids",
+    "type_ids",
+    "attention_mask",
+    "special_tokens_mask",
+    "tokens",
+    "offsets",
+    "word_ids",
+    "words",
+    "sequence_ids",
+    "n_sequences",
+)
+#: The maps from a place to another: of tokens, and of characters and words of a sequence.
+OF_TOKENS = ("token_to_chars", "token_to_word", "token_to_sequence")
+OF_CHARS = ("char_to_token", "char_to_word")
+OF_WORDS = ("word_to_tokens", "word_to_chars")
+COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+#: Of longer Encodings only about so many places are asked, as each answer is a search.
+SOME_PLACES = 24
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception: the name of its type, and what it says."""
+
+    kind: str
+    message: str
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What the call returns, in plain values, or what it raises."""
+    try:
+        return seen(call())
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:  # a panic of Rust is no Exception
+        return Raised(type(error).__name__, str(error))
+
+
+def fields(encoding: Any) -> dict[str, Any]:
+    """Everything that an Encoding tells, its chunks included."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of `words`
+        told = {name: outcome(lambda name=name: getattr(encoding, name)) for name in ATTRIBUTES}
+    return {
+        **told,
+        "len": len(encoding),
+        "repr": repr(encoding),
+        "str": str(encoding),
+        "maps": maps(encoding),
+        "overflowing": [fields(chunk) for chunk in encoding.overflowing],
+    }
+
+
+def maps(encoding: Any) -> dict[str, Any]:
+    """Every map of an Encoding, at every place, or some of many, and beyond the end."""
+    tokens = len(encoding)
+    chars = max((end for _, end in encoding.offsets), default=0)
+    words = max((word + 1 for word in encoding.word_ids if word is not None), default=0)
+    asked: dict[str, Any] = {name: _answers(encoding, name, tokens) for name in OF_TOKENS}
+    for names, count in ((OF_CHARS, chars), (OF_WORDS, words)):
+        for name in names:
+            for sequence in range(3):
+                asked[f"{name} {sequence}"] = _answers(encoding, name, count, sequence)
+    return asked
+
+
+def _answers(encoding: Any, name: str, count: int, *sequence: int) -> list[Any]:
+    ask = getattr(encoding, name)
+    step = max(1, count // SOME_PLACES)
+    places = [*range(0, count, step), count - 1, count, count + 1, count + 1000]
+    if count:
+        return [ask(place, *sequence) for place in places]
+    return [outcome(lambda: ask(-1, *sequence)), *(ask(place, *sequence) for place in places[2:])]
+
+
+def seen(value: Any) -> Any:
+    """Plain values that hold all that can be told from the value."""
+    kind = type(value).__name__
+    if kind == "Encoding":
+        return ("Encoding", fields(value))
+    if kind == "BatchEncoding":
+        encodings = value.encodings
+        return {
+            "type": kind,
+            "data": seen(value.data),
+            "encodings": None if encodings is None else [seen(one) for one in encodings],
+            "n_sequences": value.n_sequences,
+            "is_fast": value.is_fast,
+        }
+    if isinstance(value, AddedToken):
+        return ("AddedToken", repr(value), value.special, str(value))
+    if isinstance(value, Tokenizer):
+        return ("Tokenizer", value.to_str())
+    if isinstance(value, np.ndarray):
+        return ("ndarray", str(value.dtype), value.shape, value.tolist())
+    if isinstance(value, Mapping):
+        return {key: seen(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(seen(part) for part in value)
+    if type(value).__module__.startswith("tokenizers."):
+        return (kind, repr(value))
+    return value
+
+
+def difference(found: Any, expected: Any, where: str = "") -> str | None:
+    """Where two results differ first, and how; None if nowhere. Types differ as values do."""
+    if type(found) is not type(expected):
+        return f"{where}: {_short(found)} instead of {_short(expected)}, by its type"
+    if isinstance(expected, dict):
+        if list(found) != list(expected) and set(found) != set(expected):
+            return f"{where}: keys {list(found)} instead of {list(expected)}"
+        pairs: Iterable[tuple[Any, Any, Any]] = ((k, found[k], expected[k]) for k in expected)
+    elif isinstance(expected, (list, tuple)):
+        if len(found) != len(expected):
+            return f"{where}: {_short(found)} instead of {_short(expected)}, by its length"
+        if not any(isinstance(part, (dict, list, tuple)) for part in expected):
+            if list(map(type, found)) == list(map(type, expected)) and found == expected:
+                return None
+        pairs = ((i, *both) for i, both in enumerate(zip(found, expected, strict=True)))
+    elif found == expected or (found != found and expected != expected):
+        return None
+    else:
+        return f"{where}: {_short(found)} instead of {_short(expected)}"
+    for key, mine, theirs in pairs:
+        told = difference(mine, theirs, f"{where}[{key!r}]")
+        if told is not None:
+            return told
+    return None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}… ({len(text)} characters)"
+
+
+def agree(case: Callable[..., Any], *arguments: Any) -> Any:
+    """Fail unless the case sees with the patch what it sees without; returns that."""
+    expected = outcome(lambda: case(*arguments))
+    with tokcy.patched_hf():
+        found = outcome(lambda: case(*arguments))
+    told = difference(found, expected)
+    assert told is None, f"with the patch: {told}"
+    return expected
+
+
+def copies(tokenizer: Tokenizer) -> Tokenizer:
+    """The same tokenizer without its state of truncation and padding in common."""
+    return copy.deepcopy(tokenizer)
+
+
+def is_ours(encoding: Any) -> bool:
+    """Whether an Encoding was made by the patch: only then does a comparison say anything."""
+    return type(encoding) is not Encoding
+
+
+VERSION = tuple(int(part) for part in tokenizers.__version__.split(".")[:2])
