@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import synthetic
+from hf_surface import ready
 from tokenizers import (
     AddedToken,
     Regex,
@@ -110,9 +111,7 @@ def _llama_json() -> str:
     )
     names = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
     trainer = trainers.BpeTrainer(vocab_size=700, special_tokens=names, show_progress=False)
-    content = json.loads(_trained(tokenizer, trainer).to_str())
-    content["added_tokens"] = content["added_tokens"][:1]
-    return json.dumps(content)
+    return _without_added(_trained(tokenizer, trainer))
 
 
 def _llama() -> Tokenizer:
@@ -127,24 +126,40 @@ def _metaspace() -> Tokenizer:
     return _with_template(tokenizer, "$A </s>", "$A </s> $B:1 </s>:1")
 
 
-def _suffix() -> Tokenizer:
-    """As CLIP: words in lower case, each with a suffix at its end."""
+@functools.cache
+def _clip_json() -> str:
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()]
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(r"\s+"), "removed"),
             pre_tokenizers.Split(Regex(r"\p{L}+|\p{N}|[^\s\p{L}\p{N}]+"), "removed", invert=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
         ]
     )
-    tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")
+    tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=500,
-        special_tokens=["<unk>"],
+        vocab_size=1000,
+        special_tokens=["<unk>", *(f"{byte}</w>" for byte in synthetic.BYTES)],
+        initial_alphabet=synthetic.BYTES,
         end_of_word_suffix="</w>",
         show_progress=False,
     )
-    return _with_template(_trained(tokenizer, trainer), "<s> $A </s>", "<s> $A </s> $B </s>")
+    return _without_added(_trained(tokenizer, trainer))
+
+
+def _suffix() -> Tokenizer:
+    """As CLIP: words in lower case, each with a suffix at its end."""
+    template = "<s> $A </s>", "<s> $A </s> $B </s>"
+    return _with_template(Tokenizer.from_str(_clip_json()), *template)
+
+
+def _without_added(tokenizer: Tokenizer) -> str:
+    """The JSON without the tokens that training has added, but for the first one."""
+    content = json.loads(tokenizer.to_str())
+    content["added_tokens"] = content["added_tokens"][:1]
+    return json.dumps(content)
 
 
 def _word_piece() -> Tokenizer:
@@ -187,8 +202,9 @@ def _json_of(name: str) -> str:
 
 
 def small(name: str) -> Tokenizer:
-    """A new object of that model."""
-    return Tokenizer.from_str(_json_of(name))
+    """A new object of that model, ready to encode natively where it is patched."""
+    made: Tokenizer = ready(Tokenizer.from_str(_json_of(name)))
+    return made
 
 
 HARD = (

@@ -8,17 +8,17 @@ every attribute, map and chunk of an Encoding among them, and an exception is a 
 
 from __future__ import annotations
 
-import copy
+import contextlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tokenizers
-from tokenizers import AddedToken, Encoding, Tokenizer
+from tokenizers import AddedToken, Tokenizer
 
 import tokcy
+import tokcy.hf
 
 ATTRIBUTES = (
     "ids",
@@ -49,18 +49,25 @@ class Raised:
     message: str
 
 
+#: Where Rust panics, tokcy has an error of its own.
+PANIC = Raised("PanicException", "")
+
+
 def outcome(call: Callable[[], Any]) -> Any:
     """What the call returns, in plain values, or what it raises."""
     try:
         return seen(call())
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
-    except BaseException as error:  # a panic of Rust is no Exception
-        return Raised(type(error).__name__, str(error))
+    except tokcy.TokcyError:
+        return PANIC
+    except BaseException as error:
+        panics = type(error).__name__ == "PanicException"  # which is no Exception
+        return PANIC if panics else Raised(type(error).__name__, str(error))
 
 
-def fields(encoding: Any) -> dict[str, Any]:
-    """Everything that an Encoding tells, its chunks included."""
+def fields(encoding: Any, mapped: bool = True) -> dict[str, Any]:
+    """Everything that an Encoding tells, its chunks included; of later ones no maps."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of `words`
         told = {name: outcome(lambda name=name: getattr(encoding, name)) for name in ATTRIBUTES}
@@ -69,8 +76,8 @@ def fields(encoding: Any) -> dict[str, Any]:
         "len": len(encoding),
         "repr": repr(encoding),
         "str": str(encoding),
-        "maps": maps(encoding),
-        "overflowing": [fields(chunk) for chunk in encoding.overflowing],
+        "maps": maps(encoding) if mapped else None,
+        "overflowing": [fields(chunk, i < 2) for i, chunk in enumerate(encoding.overflowing)],
     }
 
 
@@ -115,7 +122,7 @@ def seen(value: Any) -> Any:
     if isinstance(value, Tokenizer):
         return ("Tokenizer", value.to_str())
     if isinstance(value, np.ndarray):
-        return ("ndarray", str(value.dtype), value.shape, value.tolist())
+        return ("ndarray", str(value.dtype), value.shape, seen(value.tolist()))
     if isinstance(value, Mapping):
         return {key: seen(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -156,24 +163,42 @@ def _short(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}… ({len(text)} characters)"
 
 
-def agree(case: Callable[..., Any], *arguments: Any) -> Any:
-    """Fail unless the case sees with the patch what it sees without; returns that."""
-    expected = outcome(lambda: case(*arguments))
+def ready(tokenizer: Any) -> Any:
+    """The same tokenizer; where it is patched its engine is there, which else waits for more text.
+
+    Args:
+        tokenizer: of ``tokenizers`` or ``transformers``.
+    """
+    tokcy.hf.fallback_reason(tokenizer)
+    return tokenizer
+
+
+def native_calls() -> int:
+    """How many calls tokcy itself has done: without any, a comparison says nothing."""
+    calls: int = tokcy.hf.patch_info()["native_calls"]
+    return calls
+
+
+def agree(case: Callable[[], Any], native: bool = False) -> Any:
+    """Fail unless the case sees with the patch what it sees without; returns that.
+
+    Args:
+        native: some of its calls are to be done by tokcy, or it fails as well.
+    """
+    expected = outcome(case)
+    before = native_calls()
     with tokcy.patched_hf():
-        found = outcome(lambda: case(*arguments))
+        found = outcome(case)
     told = difference(found, expected)
     assert told is None, f"with the patch: {told}"
+    assert not native or native_calls() > before
     return expected
 
 
-def copies(tokenizer: Tokenizer) -> Tokenizer:
-    """The same tokenizer without its state of truncation and padding in common."""
-    return copy.deepcopy(tokenizer)
-
-
-def is_ours(encoding: Any) -> bool:
-    """Whether an Encoding was made by the patch: only then does a comparison say anything."""
-    return type(encoding) is not Encoding
-
-
-VERSION = tuple(int(part) for part in tokenizers.__version__.split(".")[:2])
+def agree_by_itself(case: Callable[[Callable[[], Any]], Any], native: bool = False) -> None:
+    """The same for a case that is given what turns the patch on: for the oracle it does nothing."""
+    expected = outcome(lambda: case(contextlib.nullcontext))
+    before = native_calls()
+    told = difference(outcome(lambda: case(tokcy.patched_hf)), expected)
+    assert told is None, f"with the patch: {told}"
+    assert not native or native_calls() > before

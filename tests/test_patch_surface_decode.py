@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hf_models import ADDED, HARD, MAKERS, hard_texts, small
+from hf_models import NATIVE, ADDED, HARD, MAKERS, hard_texts, small
 from hf_surface import Raised, agree, outcome
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
@@ -38,7 +38,7 @@ def test_ids_of_texts(name: str, skip: bool) -> None:
         singles = [tokenizer.decode(ids, skip_special_tokens=skip) for ids in lists]
         return singles, tokenizer.decode_batch(lists, skip_special_tokens=skip)
 
-    agree(case)
+    agree(case, name in NATIVE)
 
 
 @MODELS
@@ -54,7 +54,7 @@ def test_any_ids(name: str) -> None:
             [tokenizer.decode_batch([]), tokenizer.decode_batch([[], [0]]), tokenizer.decode([])],
         )
 
-    agree(case)
+    agree(case, name in NATIVE)
 
 
 def arrays() -> list[Any]:
@@ -75,9 +75,9 @@ def test_other_kinds_of_ids(name: str) -> None:
             [outcome(lambda: tokenizer.decode_batch([ids, [1]])) for ids in arrays()],
             [outcome(lambda: tokenizer.decode_batch(ids)) for ids in arrays()],
             [outcome(lambda: tokenizer.decode([1], odd)) for odd in (1, 0, None, "yes")],
-            outcome(lambda: tokenizer.decode()),
-            outcome(lambda: tokenizer.decode([1], True, 3)),
-            outcome(lambda: tokenizer.decode([1], skip=True)),
+            outcome(lambda: tokenizer.decode()).kind,  # the words are those of the interpreter
+            outcome(lambda: tokenizer.decode([1], True, 3)).kind,
+            outcome(lambda: tokenizer.decode([1], skip=True)).kind,
         )
 
     assert sum(isinstance(answer, Raised) for answer in agree(case)[0]) > 5
@@ -137,7 +137,7 @@ def test_wrong_inputs(name: str) -> None:
             told_of(lambda value: tokenizer.encode_batch_fast(["a", value])),
         )
 
-    agree(case)
+    agree(case, name in NATIVE)
 
 
 @pytest.mark.parametrize("name", ["start", "llama"])
@@ -147,13 +147,13 @@ def test_wrong_arguments(name: str) -> None:
         told = []
         for method, value in (("encode", "a"), ("encode_batch", ["a"]), ("encode_batch_fast", ["a"])):
             call = getattr(tokenizer, method)
-            told.append(outcome(lambda: call()))  # noqa: B023
-            told.append(outcome(lambda: call(value, None, None, None, None, None)))  # noqa: B023
-            told.append(outcome(lambda: call(value, nothing=True)))  # noqa: B023
+            told.append(outcome(lambda: call()).kind)  # noqa: B023
+            told.append(outcome(lambda: call(value, None, None, None, None, None)).kind)  # noqa: B023
+            told.append(outcome(lambda: call(value, nothing=True)).kind)  # noqa: B023
             for odd in (None, 1, "no", [], 0.0):
                 told.append(outcome(lambda: call(value, add_special_tokens=odd)))  # noqa: B023
                 told.append(outcome(lambda: call(value, is_pretokenized=odd)))  # noqa: B023
-        told.append(outcome(lambda: tokenizer.encode("a", sequence="b")))
+        told.append(outcome(lambda: tokenizer.encode("a", sequence="b")).kind)
         told.append(outcome(lambda: tokenizer.nothing))
         told.append(outcome(lambda: Tokenizer.encode("a", "b")).kind)  # type: ignore[arg-type, attr-defined]
         return told
@@ -175,8 +175,8 @@ def test_wrong_settings() -> None:
         told.append(outcome(lambda: tokenizer.enable_truncation(4, direction="up")))
         told.append(outcome(lambda: tokenizer.enable_padding(direction="up")))
         for attribute in ("truncation", "padding", "normalizer", "model", "encode_special_tokens"):
-            told.append(outcome(lambda: setattr(tokenizer, attribute, 5)))  # noqa: B023
-            told.append(outcome(lambda: delattr(tokenizer, attribute)))  # noqa: B023
+            told.append(outcome(lambda: setattr(tokenizer, attribute, 5)).kind)  # noqa: B023
+            told.append(outcome(lambda: delattr(tokenizer, attribute)).kind)  # noqa: B023
         told.append(outcome(lambda: tokenizer.add_tokens([1])))
         told.append(outcome(lambda: tokenizer.add_tokens("ab")))
         return told, tokenizer.encode("ab c")
@@ -195,7 +195,7 @@ def test_an_error_changes_nothing(name: str) -> None:
             told.append(tokenizer.encode(text))
         return told
 
-    agree(case)
+    agree(case, name in NATIVE)
 
 
 def test_the_patch_leaves_nothing_behind() -> None:

@@ -34,6 +34,12 @@ def encoded(tokenizer: Tokenizer) -> list[Any]:
     return [*plain, *others, *words, *cut, *tokenizer.encode_batch_fast([TEXT])]
 
 
+def kind_of(call: Callable[[], Any]) -> Any:
+    """What a call returns, or the name of what it raises; the words are not Hugging Face's own."""
+    told = outcome(call)
+    return told.kind if isinstance(told, Raised) else told
+
+
 def set_sequence(encoding: Any, sequence: Any) -> None:
     """Not where tokens have another number already: which one tokenizers tells is then random."""
     if sequence not in (0, 1) or set(encoding.sequence_ids) <= {None, sequence}:
@@ -56,7 +62,7 @@ def test_every_attribute_first(name: str) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        agree(case)
+        agree(case, name in NATIVE)
 
 
 def test_the_warning_of_words() -> None:
@@ -73,14 +79,15 @@ def test_the_warning_of_words() -> None:
 def test_places_that_are_none(name: str) -> None:
     def case() -> Any:
         encoding = small(name).encode(TEXT)
-        told = [outcome(lambda: getattr(encoding, m)(odd)) for m in OF_TOKENS for odd in ODD]
-        for method in (*OF_CHARS, *OF_WORDS):
+        told = []
+        for method in (*OF_TOKENS, *OF_CHARS, *OF_WORDS):
             ask = getattr(encoding, method)
-            told += [outcome(lambda: ask(odd)) for odd in ODD]  # noqa: B023
-            told += [outcome(lambda: ask(1, odd)) for odd in ODD]  # noqa: B023
+            told += [kind_of(lambda: ask(odd)) for odd in ODD]  # noqa: B023
+            told += [kind_of(lambda: ask(1, odd)) for odd in ODD]  # noqa: B023
+            told += [kind_of(lambda: ask()), kind_of(lambda: ask(1, 2, 3, 4))]  # noqa: B023
         return told
 
-    assert any(isinstance(answer, Raised) for answer in agree(case))
+    assert "OverflowError" in agree(case)
 
 
 @pytest.mark.parametrize("name", ["start", "both ends", "llama"])
@@ -91,7 +98,7 @@ def test_changes_with_odd_arguments(name: str) -> None:
 
         def change(call: Callable[[Any], Any]) -> None:
             encoding = tokenizer.encode(TEXT)
-            told.append((outcome(lambda: call(encoding)), outcome(lambda: encoding)))
+            told.append((kind_of(lambda: call(encoding)), outcome(lambda: encoding)))
 
         for odd in ODD[:1] + ODD[3:]:
             change(lambda e: set_sequence(e, odd))  # noqa: B023
@@ -112,7 +119,7 @@ def test_changes_with_odd_arguments(name: str) -> None:
         change(lambda e: e.pad(length=3, pad_id=2**32 - 1))
         return told
 
-    agree(case)
+    agree(case, name in NATIVE)
 
 
 @MODELS
@@ -136,7 +143,7 @@ def test_merge(name: str) -> None:
             outcome(lambda: Encoding.merge([None])),  # type: ignore[list-item]
         )
 
-    agree(case)
+    agree(case, name in NATIVE)
 
 
 @MODELS
@@ -147,13 +154,12 @@ def test_copies_and_pickles(name: str) -> None:
             for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
                 told.append(pickle.loads(pickle.dumps(encoding, protocol)))
             told += [copy.copy(encoding), copy.deepcopy(encoding), copy.deepcopy([encoding] * 2)]
-            told.append(outcome(lambda: pickle.dumps(encoding, 0) and None))  # noqa: B023
             new = Encoding()
             new.__setstate__(encoding.__getstate__())  # type: ignore[attr-defined]
             told.append(new)
         return told
 
-    agree(case)
+    agree(case, name in NATIVE)
 
 
 @pytest.mark.parametrize("name", ["start", "llama"])
@@ -169,15 +175,16 @@ def test_as_an_object(name: str) -> None:
             one.note,  # type: ignore[attr-defined]
             type(one).__name__,
             one.ids is one.ids,
-            [outcome(lambda: getattr(one, a)) for a in ("nothing", "__len__")][0],
-            [outcome(lambda: setattr(one, a, [])) for a in ("ids", "tokens", "overflowing")][0].kind,
+            outcome(lambda: one.nothing).kind,  # type: ignore[attr-defined]
+            [outcome(lambda: setattr(one, a, [])).kind for a in ("ids", "tokens", "overflowing")],
+            isinstance(one, Encoding),
             outcome(lambda: one < same).kind,
             outcome(lambda: len(list(one))).kind,  # type: ignore[call-overload]
             outcome(lambda: one[0]).kind,  # type: ignore[index]
-            sorted(set(dir(Encoding)) - set(dir(type(one)))),
+            sorted(set(dir(Encoding)) - set(dir(type(one))) - {"__module__"}),
         )
 
-    agree(case)
+    agree(case, name in NATIVE)
 
 
 def test_results_are_new_lists() -> None:
@@ -249,4 +256,4 @@ def test_changes_in_any_order(name: str) -> None:
             told.append((seed, outcome(lambda: encoding)))  # noqa: B023
         return told
 
-    agree(case)
+    agree(case, name in NATIVE)
