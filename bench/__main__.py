@@ -15,6 +15,9 @@ round counts, each the median of its calls; of seconds the median of the rounds.
     cores    all cores, elapsed time: a new prompt of 1 MB and one of 4 MB; also with one thread
     short    all cores, elapsed: 10,000 strings of 50 to 200 bytes, one by one and as a batch
     decode   all cores, elapsed: a million ids to one str
+    hf       all cores, elapsed, through transformers, as it is and with the methods of tokenizers
+             replaced by a library's: 1,000 texts of 1 KB at once, a prompt of 100,000 tokens, and
+             prompts of 10 tokens; all but the last ones new
     crafted  one thread, CPU time: texts that are hard on a tokenizer; and elapsed, 16 Python
              threads that use all models in turn
     chat     Kimi K3, from typed segments to an array: a chat of 54 segments with 200 characters of

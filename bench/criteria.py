@@ -76,6 +76,13 @@ def _criteria(results: Results) -> Iterator[Criterion]:
     yield Criterion("cache of a tokenizer: 64 MB ÷ size", 1.0, cache)
     growth = _limit_by_noted(results, "bytes_per_thread", 100e3)
     yield Criterion("growth for each further thread: 0.1 MB ÷ growth", 1.0, growth)
+    for name, says, ratio in (
+        ("batch", "1,000 texts of 1 KB", 8.0),
+        ("long", "100,000 tokens", 15.0),
+        ("tiny", "10 tokens", 1.0),
+    ):
+        reached = _to_best_peer(results, "hf", (name,), (), REFERENCE)
+        yield Criterion(f"transformers, {says}: {ratio:g} × without the patch", ratio, reached)
     for texts, peer, ratio in (
         (("10k", "100k", "1M"), "basetenkenizer", 4.0),
         (("10k",), "", 1.3),

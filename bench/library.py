@@ -5,6 +5,7 @@ Special tokens in the text are recognised, and none are added.
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
@@ -41,6 +42,17 @@ class Library(ABC):
 
     @abstractmethod
     def __init__(self, model: Path) -> None: ...
+
+    @classmethod
+    def in_transformers(cls, model: Path) -> Any:
+        """The tokenizer of `transformers` for a model, when the library has patched it."""
+        cls.patch_transformers()
+        transformers = importlib.import_module("transformers")
+        return transformers.PreTrainedTokenizerFast.from_pretrained(model.parent)
+
+    @classmethod
+    def patch_transformers(cls) -> None:
+        raise UnsuitedModelError("has no patch")
 
     @abstractmethod
     def encode(self, text: str) -> Ids: ...
@@ -117,6 +129,12 @@ class Tokcy(Saver):
     @classmethod
     def save(cls, model: Path, path: Path) -> None:
         cls(model).tokenizer.save(path)
+
+    @classmethod
+    def patch_transformers(cls) -> None:
+        from tokcy import patch_hf
+
+        patch_hf(strict=True)
 
     def encode(self, text: str) -> Ids:
         return self.tokenizer.encode(text, add_special_tokens=False)

@@ -33,6 +33,10 @@ class Tokenizers(Library):
         self.tokenizer = tokenizers.Tokenizer.from_file(str(model))
         self._model = model
 
+    @classmethod
+    def patch_transformers(cls) -> None:
+        """Nothing to do: it is what `transformers` is built on."""
+
     @cached_property
     def _ordinary(self) -> Any:
         """The same without added tokens; an option ignores only those that are called special."""
@@ -166,6 +170,10 @@ class Fastokens(Library):
     def __init__(self, model: Path) -> None:
         self.tokenizer: Any = importlib.import_module(self.package).Tokenizer.from_file(str(model))
 
+    @classmethod
+    def patch_transformers(cls) -> None:
+        importlib.import_module(cls.package).patch_transformers()
+
     def encode(self, text: str) -> Ids:
         return np.frombuffer(self.tokenizer.encode_batch_flat([text])[0], dtype=np.uint32)
 
@@ -286,6 +294,10 @@ class Basetenkenizer(Library):
         import basetenkenizer
 
         self.tokenizer = basetenkenizer.Tokenizer.from_file(str(model))
+
+    @classmethod
+    def patch_transformers(cls) -> None:
+        importlib.import_module(cls.package).patch_transformers()
 
     def encode(self, text: str) -> Ids:
         ids: Ids = self.tokenizer.encode(text).into_numpy()["ids"]

@@ -97,6 +97,13 @@ QUESTIONS = (
     Question("decode", "decode", "test_decode.py", "all"),
     Question("crafted", "crafted", "test_crafted.py", one_thread=True, cpu_time=True),
     Question("threads", "crafted", "test_threads.py", one_thread=True, all_models=True),
+    Question(
+        "hf",
+        "hf",
+        "test_hf.py",
+        seconds=True,
+        libraries=("tokenizers", "tokcy", "fastokens", "basetenkenizer"),
+    ),
     _of_chats("chat", "test_segments.py", "chat"),
     _of_chats("chat, one thread", "test_segments.py", "chat", one_thread=True),
     _of_chats("chat, uncut", "test_segments.py", "uncut"),

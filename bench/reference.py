@@ -39,6 +39,10 @@ def make_reference(model: Path, texts: dict[str, Pieces], folder: Path) -> None:
             "prompts": [digest(ids) for ids in encode(pieces.prompts)],
             "short": digest(np.concatenate(short)),
             "short, some": digest(np.concatenate(short[:SOME])),
+            **{
+                use: [digest(np.concatenate(encode(batch))) for batch in batches]
+                for use, batches in pieces.for_transformers().items()
+            },
         }
         decoded.append(np.resize(np.concatenate(unseen), share))
     shapes = crafted_texts()

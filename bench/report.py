@@ -28,6 +28,11 @@ FIGURES = {
 }
 #: The same for questions whose figures are seconds.
 TIMES = {
+    "hf": {
+        "batch": "transformers, all cores, ms for 1,000 new texts of 1 KB",
+        "long": "transformers, all cores, ms for a new prompt of 100,000 tokens or so",
+        "tiny": "transformers, ms for 1,000 prompts of 10 tokens or so, one by one",
+    },
     "chat": {"chat": "all cores, ms from a chat to its ids"},
     "chat, one thread": {"chat": "one thread, ms from a chat to its ids"},
     "chat, uncut": {"uncut": "all cores, ms from a chat to its ids without Kimi's cuts"},

@@ -40,6 +40,9 @@ PROMPT_BYTES = (1_000_000, 4_000_000)
 SHORT_STRINGS = 10_000
 SOME = 1_000  # of them, for slow libraries
 SHORT_BYTES = (50, 200)
+KILOBYTE = 1_000
+LONG_CHARS = 430_000  # about 100,000 tokens of English
+TINY_CHARS = 45  # about 10
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,23 @@ class Pieces:
     #: Of `PROMPT_BYTES`, in this order; fewer where the text is too short.
     prompts: list[str]
     short: list[str]
+
+    def for_transformers(self) -> dict[str, list[list[str]]]:
+        """Batches to encode by what they are for; those of one use are new to each other."""
+        data = "".join(self.prompts).encode()
+        kilobytes = [
+            data[start : start + KILOBYTE].decode(errors="ignore")
+            for start in range(0, len(data) - KILOBYTE + 1, KILOBYTE)
+        ]
+        text = "".join(self.unseen)
+        return {
+            "batch": [kilobytes[start : start + SOME] for start in range(0, len(kilobytes), SOME)],
+            "long": [
+                [text[start : start + LONG_CHARS]]
+                for start in range(0, len(text) - LONG_CHARS + 1, LONG_CHARS)
+            ],
+            "tiny": [[string[:TINY_CHARS] for string in self.short[:SOME]]],
+        }
 
     @classmethod
     def read(cls, path: Path) -> Pieces:
