@@ -185,7 +185,7 @@ def attachment_of(tokenizer: tokenizers.Tokenizer) -> Attachment | None:
 
 def twin_for(tokenizer: tokenizers.Tokenizer, work: Any) -> Twin | None:
     """See `Attachment.twin`."""
-    attachment = attachment_of(tokenizer)
+    attachment = vars(tokenizer).get(ATTACHMENT) or attachment_of(tokenizer)
     return None if attachment is None else attachment.twin(tokenizer, work)
 
 

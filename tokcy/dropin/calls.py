@@ -16,7 +16,7 @@ import tokenizers
 from .gate import Settings, settings_on
 from .originals import original
 
-__all__ = ["UNREAD", "call_on", "scoped", "settings_for"]
+__all__ = ["UNREAD", "call_on", "current", "scoped", "settings_for"]
 
 UNREAD: Any = object()
 
@@ -43,10 +43,12 @@ class Call:
 
 
 class _Current(threading.local):
+    """The innermost call that a thread is in."""
+
     call: Call | None = None
 
 
-_current = _Current()
+current = _Current()
 
 
 def scoped(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,25 +56,25 @@ def scoped(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> Any:
-        outer = _current.call
-        _current.call = Call(self._tokenizer)
+        outer = current.call
+        current.call = Call(self._tokenizer)
         try:
             return method(self, *arguments, **options)
         finally:
-            _current.call = outer
+            current.call = outer
 
     return call
 
 
 def call_on(tokenizer: tokenizers.Tokenizer) -> Call | None:
     """The call on this tokenizer that the thread is in, or None."""
-    call = _current.call
+    call = current.call
     return None if call is None or call.tokenizer is not tokenizer else call
 
 
 def settings_for(tokenizer: tokenizers.Tokenizer) -> Settings:
     """The options that count for this thread."""
-    call = _current.call
+    call = current.call
     if call is None or call.tokenizer is not tokenizer:
         return settings_on(tokenizer)
     return call.settings()

@@ -169,6 +169,8 @@ class Encoder:
         changed. Errors are those of `encode`.
         """
         texts = list(texts)
+        if len(texts) == 1:  # as `transformers` calls for each text by itself
+            return [self.encode(texts[0], add_special_tokens, truncation, padding)]
         values, offsets = self._backend.engine.encode_batch(texts, False, True)
         cut = None if truncation is None else self._cut(truncation, add_special_tokens)
         filling = None if padding is None else _filling(padding)

@@ -32,6 +32,8 @@ __all__ = [
     "replaced_methods",
 ]
 
+_ONLY_STR = {str}
+
 # Hugging Face decodes so many ids in the microsecond that it takes to come to tokcy's decoder.
 _FEW_IDS = 8
 
@@ -109,8 +111,11 @@ def _fast_encoder(twin: Twin) -> Encoder:
 
 def are_texts(texts: Any) -> bool:
     """Whether it is a list or tuple of strings alone."""
-    return isinstance(texts, list | tuple) and all(
-        issubclass(kind, str) for kind in set(map(type, texts))
+    if not isinstance(texts, list | tuple):
+        return False
+    kinds = set(map(type, texts))
+    return kinds <= _ONLY_STR or (
+        tuple not in kinds and all(issubclass(kind, str) for kind in kinds)
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from .attachment import attachment_of
-from .calls import UNREAD, call_on
+from .calls import UNREAD, call_on, current
 from .originals import original
 from .replacements import Replacement
 from .scopes import scopes
@@ -39,8 +39,8 @@ def _reading(name: str, read: Callable[[Any], Any]) -> property:
     def get(self: Tokenizer) -> Any:
         if scopes.missing and "transformers" in sys.modules:
             scopes.install()
-        call = call_on(self)
-        if call is None:
+        call = current.call
+        if call is None or call.tokenizer is not self:
             return read(self)
         value = getattr(call, name)
         if value is UNREAD:
