@@ -289,6 +289,8 @@ def test_spelling() -> None:
             assert (read.token_to_id(token), read.id_to_token(token_id)) == (token_id, token)
         assert read.token_bytes(3) == b"##a</w>"
         assert read.token_to_id("##b") is None
+        with pytest.raises(ValueError, match="has been spelled already"):
+            read.marked(prefix="#")
     tables = vocabulary.marked(prefix="##", suffix="</w>").tables()
     assert list(tables["kinds"]) == [1, 3, 5, 7, 1, 1, 3, 3, 1, 0, 0, 0]
     assert read != vocabulary.characters(folded=False, byte_fallback=False, prefix="#")

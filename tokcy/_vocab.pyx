@@ -253,7 +253,11 @@ cdef class Vocabulary:
         return made._respell(self, unk_token, fuse_unk)
 
     cdef Vocabulary _respell(self, Vocabulary byte_level, unk_token, bint fuse_unk):
-        """Become the model of another's entries and merges, whose texts are read anew."""
+        """Become the model of another's entries and merges, whose texts are read anew.
+
+        Raises:
+            ValueError: the other is none as a model file is read at first.
+        """
         cdef Strings entries, parts
         cdef size_t n = byte_level.n_entries, n_merges = byte_level.n_merges, entry, size
         cdef size_t merges_size = (n_merges + 1) * sizeof(uint32_t)
@@ -263,6 +267,8 @@ cdef class Vocabulary:
         memset(&entries, 0, sizeof(Strings))
         memset(&parts, 0, sizeof(Strings))
         try:
+            if byte_level.marks or not byte_level.spelling.byte_level:
+                raise ValueError("the vocabulary has been spelled already")
             if (ids == NULL or strings_open(&parts, 0, 0) < 0
                     or strings_open(&entries, n, 2 * <size_t>byte_level.offsets[n]) < 0):
                 raise MemoryError
@@ -452,8 +458,11 @@ cdef class Vocabulary:
         return True
 
     def lacks_characters(self):
-        """Whether something of a text may become an unknown token, or nothing, in a way that is
-        not known of each byte by itself."""
+        """Whether something of a text may be no entry, in a model of characters or of marks.
+
+        What becomes of it depends on what stands beside it. (A byte that a byte-level model lacks
+        is just dropped.)
+        """
         return (self.marks or not self.spelling.byte_level) and not self.is_complete()
 
     cdef bint is_piece(self, int byte) noexcept nogil:
