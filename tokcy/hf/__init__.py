@@ -1,8 +1,9 @@
 """Hugging Face ``tokenizers`` as a backend, for every model that has no plan.
 
-``backend`` has the methods of the native one, ``segments`` what of typed segments can be done
-exactly, ``decoding`` the compiled decoder for streams, ``next`` release 1 in the guise of those
-before, and ``calls`` what all of them need to call it.
+``backend`` has the methods of the native one, ``plain`` its twin without added tokens, ``segments``
+what of typed segments can be done exactly, ``prefix`` what can go on from a known beginning,
+``decoding`` the compiled decoder for streams, ``next`` release 1 in the guise of those before, and
+``calls`` what all of them need to call it.
 
 The other way round, ``tokcy.hf.wrap`` and its kin are what `tokcy.dropin` gives to users beside
 `tokcy.patch_hf`.
