@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import tokenizers
 from patching import TEXTS, is_native, small_tokenizer, word_tokenizer
+from test_fallback_next import Candidate
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
@@ -126,6 +127,15 @@ def test_other_surfaces_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(tokcy.PatchError):
         tokcy.hf.wrap(word_tokenizer())
     assert not tokcy.hf.patch_info()["patched"]
+
+
+def test_release_1_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenizers, "Tokenizer", Candidate)
+    monkeypatch.setattr(tokenizers, "__version__", "1.0.0-rc.3")
+    with pytest.raises(tokcy.PatchError, match=r"^tokenizers 1\.0\.0-rc\.3 has another "):
+        tokcy.patch_hf()
+    with pytest.raises(tokcy.PatchError):
+        tokcy.Tokenizer.from_hf(Candidate.__new__(Candidate))
 
 
 @pytest.mark.parametrize("where", ["replaced_async_methods", "scopes"])

@@ -171,6 +171,7 @@ class Attachment:
 
 
 _all: weakref.WeakSet[Attachment] = weakref.WeakSet()
+_all_lock = threading.RLock()  # as the collector may end a wrapped object at any time
 _warned: set[str] = set()
 
 
@@ -179,7 +180,8 @@ def attachment_of(tokenizer: tokenizers.Tokenizer) -> Attachment | None:
     held = vars(tokenizer).get(ATTACHMENT, _UNSEEN)
     if held is _UNSEEN:
         held = vars(tokenizer).setdefault(ATTACHMENT, Attachment())
-        _all.add(held)
+        with _all_lock:
+            _all.add(held)
     return held  # type: ignore[no-any-return]
 
 
@@ -191,7 +193,9 @@ def twin_for(tokenizer: tokenizers.Tokenizer, work: Any) -> Twin | None:
 
 def forget_twins() -> None:
     """Let all engines go but those of wrapped tokenizers."""
-    for attachment in list(_all):
+    with _all_lock:
+        attachments = list(_all)
+    for attachment in attachments:
         if not attachment.wrapped:
             attachment.forget()
 
@@ -262,6 +266,8 @@ watch = Watch(_on_change)
 
 def _after_fork_in_child() -> None:
     """Make the locks anew, which threads that stayed behind may hold."""
+    global _all_lock
+    _all_lock = threading.RLock()
     for attachment in list(_all):
         attachment.lock, attachment.gate = threading.Lock(), Gate()
 

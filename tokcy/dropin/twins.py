@@ -84,7 +84,8 @@ class _KeyLock:
 
 def twins_alive() -> list[Twin]:
     """Those that tokenizers use now."""
-    return list(_twins.values())
+    with _lock:
+        return list(_twins.values())
 
 
 def twin_of(tokenizer: tokenizers.Tokenizer) -> Twin:
@@ -98,7 +99,9 @@ def twin_of(tokenizer: tokenizers.Tokenizer) -> Twin:
     with _one_at_a_time(key):
         twin = _twins.get(key)
         if twin is None:
-            twin = _twins[key] = _make(content)
+            twin = _make(content)
+            with _lock:
+                _twins[key] = twin
         return twin
 
 

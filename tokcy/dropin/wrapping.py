@@ -64,7 +64,7 @@ def unwrap(tokenizer: object) -> None:
         TypeError: neither of `tokenizers` nor a fast one of `transformers`.
     """
     backend = backend_of(tokenizer)
-    attachment = vars(backend).get(ATTACHMENT)
+    attachment = getattr(backend, "__dict__", {}).get(ATTACHMENT)  # release 1 has none
     if attachment is not None and attachment.wrapped:
         del vars(backend)[ATTACHMENT]  # its end takes back what it wants
 
