@@ -19,6 +19,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import PreTrainedTokenizerFast
 
 import tokcy
+from tokcy.dropin.counts import Counts
 
 MODULES = (tokenizers, normalizers, pre_tokenizers, models, processors, decoders)
 TYPES = [t for module in MODULES for t in vars(module).values() if isinstance(t, type)]
@@ -230,6 +231,16 @@ def test_counts_say_who_did_the_work() -> None:
         assert tokcy.hf.fallback_reason(tokenizer) is None
     assert tokcy.hf.fallback_reason(tokenizer) == "Hugging Face's methods are not replaced"
     assert tokcy.hf.patch_info()["engines"] == 0
+
+
+def test_reasons_without_end_are_counted_as_one() -> None:
+    counted = Counts()
+    for i in range(1000):
+        counted.delegate(f"token {i} is at fault")
+    counted.delegate("token 5 is at fault")
+    assert len(counted.delegated) == 101
+    assert counted.delegated["token 5 is at fault"] == 2
+    assert counted.delegated["other reasons"] == 900
 
 
 def test_objects_of_before_and_after() -> None:

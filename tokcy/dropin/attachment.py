@@ -39,6 +39,8 @@ _MOST_WORK = 1 << 24
 _LONG_LIFE = 10.0
 _WORK_OF_CALL = 64  # characters that take as long as a call by itself
 
+_MOST_WARNINGS = 100  # as a reason may name a token
+
 _UNSEEN: Any = object()
 
 
@@ -239,7 +241,7 @@ def _amount(work: Any) -> int:
 
 
 def _warn_once(reason: str) -> None:
-    if reason not in _warned:
+    if reason not in _warned and len(_warned) < _MOST_WARNINGS:
         _warned.add(reason)
         logger.warning("Hugging Face's own code encodes, more slowly: %s", reason)
 

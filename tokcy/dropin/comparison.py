@@ -48,7 +48,7 @@ def tokens_differ(tokenizer: tokenizers.Tokenizer, made: Backend) -> str | None:
         ids = as_ids([token_id])
         for skip in (True, False):
             if original.decode(tokenizer, [token_id], skip) != made.decode(ids, skip):
-                return f"the added token {token_id} is not decoded as by its JSON"
+                return "its added tokens are not decoded as by its JSON"
     return None
 
 

@@ -6,6 +6,9 @@ from collections import Counter
 
 __all__ = ["Counts", "counts"]
 
+# A reason may name a token, so there is no end of them.
+_MOST_REASONS = 100
+
 
 class Counts:
     """Calls since the process began.
@@ -18,6 +21,12 @@ class Counts:
     def __init__(self) -> None:
         self.native = 0
         self.delegated: Counter[str] = Counter()
+
+    def delegate(self, reason: str) -> None:
+        """Count a call that Hugging Face's code does."""
+        if len(self.delegated) >= _MOST_REASONS and reason not in self.delegated:
+            reason = "other reasons"
+        self.delegated[reason] += 1
 
 
 counts = Counts()

@@ -137,7 +137,7 @@ def delegate(
         reason = "special tokens as text"
     else:
         reason = attachment.reason
-    counts.delegated[reason] += 1
+    counts.delegate(reason)
     call = call_on(self)
     if call is None:
         return method(self, *arguments)
