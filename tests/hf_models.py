@@ -78,7 +78,7 @@ def _roberta() -> Tokenizer:
     tokenizer = _byte_level()
     tokenizer.add_tokens(list(ADDED))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    ends = [(name, tokenizer.token_to_id(name)) for name in ("</s>", "<s>")]
+    ends: Any = [(name, tokenizer.token_to_id(name)) for name in ("</s>", "<s>")]
     tokenizer.post_processor = processors.RobertaProcessing(*ends)
     return tokenizer
 

@@ -62,7 +62,11 @@ class Writer:
             case 0 | 1 | 2:
                 return "encode", {"text": self._text(), "special": self._flag()}
             case 3:
-                return "encode", {"text": self._text(), "pair": self._text(), "special": self._flag()}
+                return "encode", {
+                    "text": self._text(),
+                    "pair": self._text(),
+                    "special": self._flag(),
+                }
             case 4:
                 return "words", {"words": self._texts(), "special": self._flag()}
             case 5 | 6 | 7:
@@ -74,13 +78,16 @@ class Writer:
             case 8 | 9:
                 length = choose.choice((2, 4, 7, 12, 20, 100))
                 stride = choose.choice((0, 0, 1, length - 1))
-                way = {"strategy": choose.choice(STRATEGIES), "direction": choose.choice(DIRECTIONS)}
+                way: dict[str, Any] = {
+                    "strategy": choose.choice(STRATEGIES),
+                    "direction": choose.choice(DIRECTIONS),
+                }
                 return "truncate", {"max_length": length, "stride": stride, **way}
             case 10:
                 way = {"direction": choose.choice(DIRECTIONS), "pad_token": "·", "pad_id": 1}
                 many = choose.choice((None, 4, 8))
-                length = choose.choice((None, None, 10, 25))
-                return "pad", {"length": length, "pad_to_multiple_of": many, **way}
+                fixed = choose.choice((None, None, 10, 25))
+                return "pad", {"length": fixed, "pad_to_multiple_of": many, **way}
             case 11:
                 return "stop", {"what": choose.choice(("no_truncation", "no_padding"))}
             case 12:
@@ -170,7 +177,7 @@ class Runner:
         self.tokenizer = tokenizer
 
     def run(self, program: Program) -> list[Any]:
-        return [outcome(lambda: getattr(self, name)(**step)) for name, step in program]  # noqa: B023
+        return [outcome(lambda: getattr(self, name)(**step)) for name, step in program]
 
     def ready(self) -> None:
         ready(self.tokenizer)

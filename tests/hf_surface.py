@@ -70,7 +70,7 @@ def fields(encoding: Any, mapped: bool = True) -> dict[str, Any]:
     """Everything that an Encoding tells, its chunks included; of later ones no maps."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of `words`
-        told = {name: outcome(lambda name=name: getattr(encoding, name)) for name in ATTRIBUTES}
+        told = {name: outcome(lambda: getattr(encoding, name)) for name in ATTRIBUTES}
     return {
         **told,
         "len": len(encoding),

@@ -15,13 +15,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from hf_models import small
-from tokenizers import Encoding
 from hf_surface import agree, difference, native_calls, outcome, ready, seen
+from tokenizers import Encoding
 
 import tokcy
 import tokcy.hf
@@ -83,7 +83,9 @@ def test_collators(name: str, new: Callable[[str], Any], texts: list[str]) -> No
             collators.DataCollatorWithPadding(
                 tokenizer, "max_length", 300, pad_to_multiple_of=8, return_tensors="np"
             )(plain),
-            collators.DataCollatorForLanguageModeling(tokenizer, mlm=False, return_tensors="np")(rows),
+            collators.DataCollatorForLanguageModeling(tokenizer, mlm=False, return_tensors="np")(
+                rows
+            ),
             collators.DataCollatorForLanguageModeling(tokenizer, seed=7, return_tensors="np")(rows),
             collators.DataCollatorForTokenClassification(tokenizer, return_tensors="np")(labelled),
             collators.DataCollatorForSeq2Seq(tokenizer, return_tensors="np")(labelled),
@@ -96,8 +98,8 @@ def test_collators(name: str, new: Callable[[str], Any], texts: list[str]) -> No
 class Model:
     """As much of a model as a pipeline asks of it outside of the network."""
 
-    class config:  # noqa: N801
-        id2label = dict(enumerate(("O", "B-PER", "I-PER", "B-LOC")))
+    class config:
+        id2label: ClassVar = dict(enumerate(("O", "B-PER", "I-PER", "B-LOC")))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -112,29 +114,42 @@ def test_the_entities_of_a_pipeline(
     )
 
     def case() -> Any:
-        pipeline = TokenClassificationPipeline.__new__(TokenClassificationPipeline)
+        pipeline: Any = TokenClassificationPipeline.__new__(TokenClassificationPipeline)
         pipeline.tokenizer, pipeline.model = new(name), Model
         told = []
         for text in texts[:5]:
             inputs = pipeline.tokenizer(
-                text, return_tensors="np", return_special_tokens_mask=True, return_offsets_mapping=True
+                text,
+                return_tensors="np",
+                return_special_tokens_mask=True,
+                return_offsets_mapping=True,
             )
             ids, way = inputs["input_ids"][0], AggregationStrategy(strategy)
             scores = np.random.default_rng(len(ids)).random((len(ids), 4))
             found = pipeline.gather_pre_entities(
-                text, ids, scores, inputs["offset_mapping"][0], inputs["special_tokens_mask"][0], way
+                text,
+                ids,
+                scores,
+                inputs["offset_mapping"][0],
+                inputs["special_tokens_mask"][0],
+                way,
             )
-            told.append((found, outcome(lambda: pipeline.aggregate(found, way))))  # noqa: B023
+            told.append((found, outcome(lambda: pipeline.aggregate(found, way))))
         return told
 
     agree(case, native=name != "bert_minilm")
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_save_and_load(name: str, new: Callable[[str], Any], texts: list[str], tmp_path: Path) -> None:
+def test_save_and_load(
+    name: str, new: Callable[[str], Any], texts: list[str], tmp_path: Path
+) -> None:
     def case() -> Any:
         tokenizer = new(name)
-        told = [tokenizer(texts[:4], truncation=True, max_length=20), tokenizer.add_tokens(["<x y>"])]
+        told = [
+            tokenizer(texts[:4], truncation=True, max_length=20),
+            tokenizer.add_tokens(["<x y>"]),
+        ]
         tokenizer.save_pretrained(tmp_path)
         files = {path.name: path.read_bytes() for path in sorted(tmp_path.iterdir())}
         loaded = ready(transformers.AutoTokenizer.from_pretrained(tmp_path))
@@ -166,7 +181,10 @@ def test_datasets(
     def case() -> Any:
         tokenizer = new(name)
         told = []
-        for options in (OPTIONS[2], {"padding": "max_length", "max_length": 80, "truncation": True}):
+        for options in (
+            OPTIONS[2],
+            {"padding": "max_length", "max_length": 80, "truncation": True},
+        ):
             made = whole.map(
                 rows_of,
                 batched=True,
@@ -215,7 +233,9 @@ def cached(tokenizer: Any) -> Any:
 def test_a_copy_of_another_class(name: str, new: Callable[[str], Any], texts: list[str]) -> None:
     def case() -> Any:
         one = cached(new(name))
-        told = [(type(one).__name__, len(one), [seen(one(texts[:3], **o)) for o in OPTIONS])]
+        told: list[Any] = [
+            (type(one).__name__, len(one), [seen(one(texts[:3], **o)) for o in OPTIONS])
+        ]
         other = copy.deepcopy(one)
         told.append((type(other).__name__, len(other), other(texts[:3]), one.decode([5, 6])))
         return told

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import synthetic
-from hf_models import NATIVE, ADDED, HARD, MAKERS, hard_texts, small
+from hf_models import ADDED, HARD, MAKERS, NATIVE, hard_texts, small
 from hf_surface import COMPONENTS, agree, agree_by_itself, outcome, ready
 from tokenizers import (
     AddedToken,
@@ -27,7 +27,17 @@ from tokenizers import (
 )
 
 #: Words that nobody has encoded before.
-NEW = ["Jazzy", "quartz vexes", "öffnen", "Zürich", "fünf Löwen", "7531", "<s> Wolf", "γράμμα", "Ähre"]
+NEW = [
+    "Jazzy",
+    "quartz vexes",
+    "öffnen",
+    "Zürich",
+    "fünf Löwen",
+    "7531",
+    "<s> Wolf",
+    "γράμμα",
+    "Ähre",
+]
 TEXTS = [*HARD, "a <s> b <new>x<new> Word ", "<|x|>é<tool>\u0301"]
 Change = Callable[[Tokenizer], Any]
 
@@ -135,7 +145,7 @@ def test_many_changes_one_after_the_other(name: str) -> None:
         tokenizer = small(name)
         told = []
         for change in ("added", "lower case", "template", "added with flags", "digits", "as text"):
-            told += [outcome(lambda: CHANGES[change](tokenizer)), look(tokenizer)]  # noqa: B023
+            told += [outcome(lambda: CHANGES[change](tokenizer)), look(tokenizer)]
             tokenizer = pickle.loads(pickle.dumps(tokenizer))
             told.append(look(tokenizer))
         return told
@@ -160,7 +170,8 @@ def _nested_normalizer(tokenizer: Tokenizer) -> None:
 
 
 def _nested_state(tokenizer: Tokenizer) -> None:
-    tokenizer.pre_tokenizer.__setstate__(pre_tokenizers.Whitespace().__getstate__())  # type: ignore
+    held: Any = tokenizer.pre_tokenizer
+    held.__setstate__(pre_tokenizers.Whitespace().__getstate__())
 
 
 def _held(tokenizer: Tokenizer) -> None:
@@ -174,10 +185,10 @@ def _held(tokenizer: Tokenizer) -> None:
 
 def _shared(tokenizer: Tokenizer) -> None:
     """One component of two tokenizers."""
-    other = small("bare")
+    other: Any = small("bare")
     other.pre_tokenizer = tokenizer.pre_tokenizer
     look(other)
-    other.pre_tokenizer.add_prefix_space = True  # type: ignore[attr-defined]
+    other.pre_tokenizer.add_prefix_space = True
 
 
 NESTED: dict[str, tuple[str, Change]] = {
@@ -295,7 +306,12 @@ def test_saved_and_pickled_bytes(name: str, tmp_path: Path) -> None:
             tokenizer.save(str(tmp_path / f"{pretty}.json"), pretty=pretty)
         saved = [(tmp_path / f"{pretty}.json").read_bytes() for pretty in (True, False)]
         texts = [tokenizer.to_str(), tokenizer.to_str(pretty=True)]
-        return pickle.dumps(tokenizer), saved, texts, look(Tokenizer.from_file(str(tmp_path / "True.json")))
+        return (
+            pickle.dumps(tokenizer),
+            saved,
+            texts,
+            look(Tokenizer.from_file(str(tmp_path / "True.json"))),
+        )
 
     agree(case, name in NATIVE)
 
@@ -310,10 +326,20 @@ def test_an_attribute_of_the_object() -> None:
             ids, skip_special_tokens=skip_special_tokens
         ).upper()
         tokenizer.encode_batch = lambda texts, **options: ["mine", texts, sorted(options)]
-        told = tokenizer.decode([1, 40, 41]), tokenizer.encode_batch(["a"]), sorted(set(vars(tokenizer)) - {"_tokcy"})
+        told = (
+            tokenizer.decode([1, 40, 41]),
+            tokenizer.encode_batch(["a"]),
+            sorted(set(vars(tokenizer)) - {"_tokcy"}),
+        )
         copied = copy.deepcopy(tokenizer)
         del tokenizer.encode_batch
-        return told, look(tokenizer), look(copied), sorted(set(vars(tokenizer)) - {"_tokcy"}), sorted(set(vars(copied)) - {"_tokcy"})
+        return (
+            told,
+            look(tokenizer),
+            look(copied),
+            sorted(set(vars(tokenizer)) - {"_tokcy"}),
+            sorted(set(vars(copied)) - {"_tokcy"}),
+        )
 
     agree(case)
 
@@ -325,7 +351,11 @@ def test_training_between_encodes(name: str) -> None:
         before = look(tokenizer)
         trainer = trainers.BpeTrainer(vocab_size=60, special_tokens=["<z>"], show_progress=False)
         tokenizer.train_from_iterator(["a a a b b ab ab ab"] * 3, trainer)
-        return before, tokenizer.get_vocab_size(), [tokenizer.encode(t).tokens for t in ("a b ab", "<z>")]
+        return (
+            before,
+            tokenizer.get_vocab_size(),
+            [tokenizer.encode(t).tokens for t in ("a b ab", "<z>")],
+        )
 
     agree(case)
 
@@ -347,7 +377,11 @@ def test_vocabulary_and_components(name: str) -> None:
             [repr(getattr(tokenizer, component)) for component in COMPONENTS],
             (type(tokenizer.model).__name__, tokenizer.padding, tokenizer.truncation),
             (isinstance(tokenizer, Tokenizer), repr(tokenizer)[:40], type(tokenizer) is Tokenizer),
-            [tokenizer.add_tokens(list(ADDED)), tokenizer.add_tokens([]), tokenizer.add_tokens(["q", "q"])],
+            [
+                tokenizer.add_tokens(list(ADDED)),
+                tokenizer.add_tokens([]),
+                tokenizer.add_tokens(["q", "q"]),
+            ],
             sorted(tokenizer.get_added_tokens_decoder().items()),
         )
 
@@ -388,7 +422,11 @@ def test_the_steps_by_hand() -> None:
         tokenizer: Any = small("both ends")
         text = tokenizer.normalizer.normalize_str("e\u0301 <s> Größe")
         pieces = tokenizer.pre_tokenizer.pre_tokenize_str(text)
-        tokens = [(t.id, t.value, t.offsets) for piece, _ in pieces for t in tokenizer.model.tokenize(piece)]
+        tokens = [
+            (t.id, t.value, t.offsets)
+            for piece, _ in pieces
+            for t in tokenizer.model.tokenize(piece)
+        ]
         return text, pieces, tokens, tokenizer.decoder.decode([value for _, value, _ in tokens])
 
     agree(case)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hf_models import NATIVE, ADDED, HARD, MAKERS, hard_texts, small
+from hf_models import ADDED, HARD, MAKERS, NATIVE, hard_texts, small
 from hf_surface import Raised, agree, outcome
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
@@ -25,7 +25,14 @@ def random_ids(tokenizer: Tokenizer, seed: int) -> list[list[int]]:
     choose = random.Random(seed)
     size = tokenizer.get_vocab_size()
     lists = [[choose.randrange(size) for _ in range(choose.randrange(12))] for _ in range(40)]
-    return [*lists, [size], [0, size + 5, 1], [2**32 - 1], [size - 1] * 5, list(range(size - 9, size))]
+    return [
+        *lists,
+        [size],
+        [0, size + 5, 1],
+        [2**32 - 1],
+        [size - 1] * 5,
+        list(range(size - 9, size)),
+    ]
 
 
 @MODELS
@@ -62,7 +69,19 @@ def arrays() -> list[Any]:
     kinds = [np.array([1, 5, 40], dtype=kind) for kind in ("int64", "int32", "uint32", "uint8")]
     odd = [np.array([1.0, 2.0]), np.array([[1, 5]]), np.array(3), np.array([1, -1])]
     lists: list[Any] = [(1, 5), [np.int64(5)], [True, False], [1.0], [-1], [2**32], [2**64], ["1"]]
-    others: list[Any] = [None, 5, "15", b"15", {1: 2}, {1}, range(4), iter([1]), [None], [[1]], bytearray(b"a")]
+    others: list[Any] = [
+        None,
+        5,
+        "15",
+        b"15",
+        {1: 2},
+        {1},
+        range(4),
+        iter([1]),
+        [None],
+        [[1]],
+        bytearray(b"a"),
+    ]
     return [*kinds, *odd, *lists, *others]
 
 
@@ -92,11 +111,11 @@ def test_streams(name: str, skip: bool) -> None:
         for text in ("Größe <s> 👩‍👩‍👧 e\u0301", "Hello, world!", "分词器 Word"):
             ids = tokenizer.encode(text).ids
             stream = DecodeStream(skip_special_tokens=skip)
-            told.append([outcome(lambda: stream.step(tokenizer, i)) for i in ids])  # noqa: B023
+            told.append([outcome(lambda: stream.step(tokenizer, i)) for i in ids])
             filled = DecodeStream(ids=ids[:3], skip_special_tokens=skip)
             copied = copy.deepcopy(filled)
-            told.append([outcome(lambda: filled.step(tokenizer, i)) for i in ids[3:]])  # noqa: B023
-            told.append([outcome(lambda: copied.step(tokenizer, ids[3:]))])  # noqa: B023
+            told.append([outcome(lambda: filled.step(tokenizer, i)) for i in ids[3:]])
+            told.append([outcome(lambda: copied.step(tokenizer, ids[3:]))])
         return told
 
     agree(case)
@@ -109,14 +128,24 @@ class Text(str):
 def wrong_inputs() -> Iterator[Any]:
     yield from (None, b"x", 1, 1.5, True, object, {"a": 1}, {"a"}, iter(["a"]), range(2))
     yield from ("\ud800", "a\udfffb", Text("own"), np.str_("numpy"), bytearray(b"a"))
-    yield from ([], (), ["a"], ["a", "b"], ("a",), ("a", "b"), ("a", "b", "c"), [["a"]], [("a", "b")])
+    yield from (
+        [],
+        (),
+        ["a"],
+        ["a", "b"],
+        ("a",),
+        ("a", "b"),
+        ("a", "b", "c"),
+        [["a"]],
+        [("a", "b")],
+    )
     yield from ([None], ["a", None], ["a", 1], [["a"], None], ["a", "\ud800"], [b"a", "b"])
     yield from (np.array(["a", "b"]), np.array([1]), np.array(["a"], dtype=object), [np.str_("n")])
     yield from ([Text("own"), "a"], [("a", None)], [(None, "a")], [("a", ["b"])], [[], []], [""])
 
 
 def told_of(call: Any, make: Any = wrong_inputs) -> list[Any]:
-    return [outcome(lambda: call(value)) for value in make()]  # noqa: B023
+    return [outcome(lambda: call(value)) for value in make()]
 
 
 @pytest.mark.parametrize("name", ["start", "llama", "word piece", "cutting"])
@@ -145,17 +174,22 @@ def test_wrong_arguments(name: str) -> None:
     def case() -> Any:
         tokenizer: Any = small(name)
         told = []
-        for method, value in (("encode", "a"), ("encode_batch", ["a"]), ("encode_batch_fast", ["a"])):
+        for method, value in (
+            ("encode", "a"),
+            ("encode_batch", ["a"]),
+            ("encode_batch_fast", ["a"]),
+        ):
             call = getattr(tokenizer, method)
-            told.append(outcome(lambda: call()).kind)  # noqa: B023
-            told.append(outcome(lambda: call(value, None, None, None, None, None)).kind)  # noqa: B023
-            told.append(outcome(lambda: call(value, nothing=True)).kind)  # noqa: B023
+            told.append(outcome(lambda: call()).kind)
+            told.append(outcome(lambda: call(value, None, None, None, None, None)).kind)
+            told.append(outcome(lambda: call(value, nothing=True)).kind)
+            odd: Any
             for odd in (None, 1, "no", [], 0.0):
-                told.append(outcome(lambda: call(value, add_special_tokens=odd)))  # noqa: B023
-                told.append(outcome(lambda: call(value, is_pretokenized=odd)))  # noqa: B023
+                told.append(outcome(lambda: call(value, add_special_tokens=odd)))
+                told.append(outcome(lambda: call(value, is_pretokenized=odd)))
         told.append(outcome(lambda: tokenizer.encode("a", sequence="b")).kind)
         told.append(outcome(lambda: tokenizer.nothing))
-        told.append(outcome(lambda: Tokenizer.encode("a", "b")).kind)  # type: ignore[arg-type, attr-defined]
+        told.append(outcome(lambda: Tokenizer.encode("a", "b")).kind)  # type: ignore[arg-type]
         return told
 
     agree(case)
@@ -166,17 +200,17 @@ def test_wrong_settings() -> None:
         tokenizer: Any = small("start")
         told = []
         for value in (-1, None, "5", 1.0, 2**70, True, 0):
-            told.append(outcome(lambda: tokenizer.enable_truncation(value)))  # noqa: B023
-            told.append(outcome(lambda: tokenizer.enable_truncation(4, stride=value)))  # noqa: B023
-            told.append(outcome(lambda: tokenizer.enable_padding(pad_id=value)))  # noqa: B023
-            told.append(outcome(lambda: tokenizer.enable_padding(pad_to_multiple_of=value)))  # noqa: B023
+            told.append(outcome(lambda: tokenizer.enable_truncation(value)))
+            told.append(outcome(lambda: tokenizer.enable_truncation(4, stride=value)))
+            told.append(outcome(lambda: tokenizer.enable_padding(pad_id=value)))
+            told.append(outcome(lambda: tokenizer.enable_padding(pad_to_multiple_of=value)))
             told += [tokenizer.truncation, tokenizer.padding, tokenizer.encode("a b c d e f")]
         told.append(outcome(lambda: tokenizer.enable_truncation(4, strategy="all")))
         told.append(outcome(lambda: tokenizer.enable_truncation(4, direction="up")))
         told.append(outcome(lambda: tokenizer.enable_padding(direction="up")))
         for attribute in ("truncation", "padding", "normalizer", "model", "encode_special_tokens"):
-            told.append(outcome(lambda: setattr(tokenizer, attribute, 5)).kind)  # noqa: B023
-            told.append(outcome(lambda: delattr(tokenizer, attribute)).kind)  # noqa: B023
+            told.append(outcome(lambda: setattr(tokenizer, attribute, 5)).kind)
+            told.append(outcome(lambda: delattr(tokenizer, attribute)).kind)
         told.append(outcome(lambda: tokenizer.add_tokens([1])))
         told.append(outcome(lambda: tokenizer.add_tokens("ab")))
         return told, tokenizer.encode("ab c")
@@ -190,7 +224,7 @@ def test_an_error_changes_nothing(name: str) -> None:
         tokenizer: Any = small(name)
         told = []
         for text in HARD[:12]:
-            told.append(outcome(lambda: tokenizer.encode_batch([text, None])))  # noqa: B023
+            told.append(outcome(lambda: tokenizer.encode_batch([text, None])))
             told.append(outcome(lambda: tokenizer.decode([-1])))
             told.append(tokenizer.encode(text))
         return told
@@ -200,9 +234,8 @@ def test_an_error_changes_nothing(name: str) -> None:
 
 def test_the_patch_leaves_nothing_behind() -> None:
     def attributes() -> dict[str, Any]:
-        from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
-
         import tokenizers
+        from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
         owners: list[Any] = [tokenizers, Tokenizer, tokenizers.Encoding, DecodeStream]
         for module in (decoders, models, normalizers, pre_tokenizers, processors):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -101,11 +102,13 @@ def test_async(name: str) -> None:
 
     async def errors(tokenizer: Tokenizer) -> Any:
         told = []
-        for call in (
-            lambda: tokenizer.async_encode(None),  # type: ignore[arg-type]
-            lambda: tokenizer.async_encode_batch([1]),  # type: ignore[list-item]
-            lambda: tokenizer.async_encode_batch_fast("text"),
-        ):
+        of_any_type: Any = tokenizer
+        calls: tuple[Callable[[], Any], ...] = (
+            lambda: of_any_type.async_encode(None),
+            lambda: of_any_type.async_encode_batch([1]),
+            lambda: of_any_type.async_encode_batch_fast("text"),
+        )
+        for call in calls:
             try:
                 told.append(await call())
             except Exception as error:
@@ -125,7 +128,10 @@ def test_truncation(name: str, strategy: str, direction: str) -> None:
         told = []
         for length, stride in ((0, 0), (1, 0), (2, 1), (3, 0), (4, 1), (6, 2), (7, 3), (500, 9)):
             set_up = lambda: tokenizer.enable_truncation(  # noqa: E731
-                length, stride=stride, strategy=strategy, direction=direction  # noqa: B023
+                length,
+                stride=stride,
+                strategy=strategy,
+                direction=direction,
             )
             told.append((outcome(set_up), tokenizer.truncation))
             for special in BOTH:
@@ -156,7 +162,7 @@ def test_padding(name: str, direction: str) -> None:
 
     def case() -> Any:
         tokenizer = small(name)
-        told = []
+        told: list[Any] = []
         for options, cut in itertools.product(settings, (None, 5)):
             tokenizer.enable_padding(direction=direction, **options)
             if cut is None:
@@ -180,7 +186,7 @@ def test_padding(name: str, direction: str) -> None:
 def test_special_tokens_as_text(name: str) -> None:
     def case() -> Any:
         tokenizer = small(name)
-        told = [tokenizer.encode_special_tokens]
+        told: list[Any] = [tokenizer.encode_special_tokens]
         for encoded in (True, False, True):
             tokenizer.encode_special_tokens = encoded
             told.append(tokenizer.encode_special_tokens)
@@ -196,9 +202,13 @@ def test_arguments_by_name_and_place(name: str) -> None:
     def case() -> Any:
         tokenizer = small(name)
         return (
-            tokenizer.encode(sequence="a", pair="b", is_pretokenized=False, add_special_tokens=True),
+            tokenizer.encode(
+                sequence="a", pair="b", is_pretokenized=False, add_special_tokens=True
+            ),
             tokenizer.encode("a", None, False, False),
-            tokenizer.encode_batch(input=["a", "b"], is_pretokenized=False, add_special_tokens=False),
+            tokenizer.encode_batch(
+                input=["a", "b"], is_pretokenized=False, add_special_tokens=False
+            ),
             tokenizer.encode_batch(["a"], False, True),
             tokenizer.encode_batch_fast(input=["a"], add_special_tokens=False),
             Tokenizer.encode(tokenizer, "a b"),

@@ -30,7 +30,11 @@ def encoded(tokenizer: Tokenizer) -> list[Any]:
     words = [tokenizer.encode(["Hello", " Größe <s>"], is_pretokenized=True)]
     tokenizer.enable_truncation(6, stride=2)
     tokenizer.enable_padding(length=8)
-    cut = [tokenizer.encode(TEXT), *tokenizer.encode_batch(["a", TEXT]), tokenizer.encode("a", TEXT)]
+    cut = [
+        tokenizer.encode(TEXT),
+        *tokenizer.encode_batch(["a", TEXT]),
+        tokenizer.encode("a", TEXT),
+    ]
     return [*plain, *others, *words, *cut, *tokenizer.encode_batch_fast([TEXT])]
 
 
@@ -82,9 +86,9 @@ def test_places_that_are_none(name: str) -> None:
         told = []
         for method in (*OF_TOKENS, *OF_CHARS, *OF_WORDS):
             ask = getattr(encoding, method)
-            told += [kind_of(lambda: ask(odd)) for odd in ODD]  # noqa: B023
-            told += [kind_of(lambda: ask(1, odd)) for odd in ODD]  # noqa: B023
-            told += [kind_of(lambda: ask()), kind_of(lambda: ask(1, 2, 3, 4))]  # noqa: B023
+            told += [kind_of(lambda: ask(odd)) for odd in ODD]
+            told += [kind_of(lambda: ask(1, odd)) for odd in ODD]
+            told += [kind_of(lambda: ask()), kind_of(lambda: ask(1, 2, 3, 4))]
         return told
 
     assert "OverflowError" in agree(case)
@@ -101,19 +105,19 @@ def test_changes_with_odd_arguments(name: str) -> None:
             told.append((kind_of(lambda: call(encoding)), outcome(lambda: encoding)))
 
         for odd in ODD[:1] + ODD[3:]:
-            change(lambda e: set_sequence(e, odd))  # noqa: B023
-            change(lambda e: e.truncate(odd))  # noqa: B023
-            change(lambda e: e.truncate(3, stride=odd))  # noqa: B023
-            change(lambda e: e.truncate(3, 0, odd))  # noqa: B023
-            change(lambda e: e.pad(odd))  # noqa: B023
+            change(lambda e: set_sequence(e, odd))
+            change(lambda e: e.truncate(odd))
+            change(lambda e: e.truncate(3, stride=odd))
+            change(lambda e: e.truncate(3, 0, odd))
+            change(lambda e: e.pad(odd))
             for option in ("direction", "pad_id", "pad_type_id", "pad_token", "unknown"):
-                change(lambda e: e.pad(40, **{option: odd}))  # noqa: B023
+                change(lambda e: e.pad(40, **{option: odd}))
         for direction in DIRECTIONS:
-            change(lambda e: e.truncate(4, 1, direction))  # noqa: B023
-            change(lambda e: e.pad(40, direction=direction))  # noqa: B023
+            change(lambda e: e.truncate(4, 1, direction))
+            change(lambda e: e.pad(40, direction=direction))
         for length, stride in ((0, 0), (1, 0), (3, 3), (2, 5), (5, 4), (1000, 2000)):
-            change(lambda e: e.truncate(length, stride))  # noqa: B023
-            change(lambda e: e.truncate(max_length=length, stride=stride, direction="left"))  # noqa: B023
+            change(lambda e: e.truncate(length, stride))
+            change(lambda e: e.truncate(max_length=length, stride=stride, direction="left"))
         change(lambda e: e.truncate())
         change(lambda e: e.pad())
         change(lambda e: e.pad(length=3, pad_id=2**32 - 1))
@@ -155,7 +159,7 @@ def test_copies_and_pickles(name: str) -> None:
                 told.append(pickle.loads(pickle.dumps(encoding, protocol)))
             told += [copy.copy(encoding), copy.deepcopy(encoding), copy.deepcopy([encoding] * 2)]
             new = Encoding()
-            new.__setstate__(encoding.__getstate__())  # type: ignore[attr-defined]
+            new.__setstate__(encoding.__getstate__())
             told.append(new)
         return told
 
@@ -166,21 +170,22 @@ def test_copies_and_pickles(name: str) -> None:
 def test_as_an_object(name: str) -> None:
     def case() -> Any:
         tokenizer = small(name)
-        one, same = tokenizer.encode(TEXT), tokenizer.encode(TEXT)
-        one.note = "kept"  # type: ignore[attr-defined]
+        one: Any = tokenizer.encode(TEXT)
+        same: Any = tokenizer.encode(TEXT)
+        one.note = "kept"
         return (
             (one == same, one != same, one == one, one == None, one in [same, one]),  # noqa: E711
             (bool(one), bool(tokenizer.encode("", add_special_tokens=False))),
             len({one, same, one}),
-            one.note,  # type: ignore[attr-defined]
+            one.note,
             type(one).__name__,
             one.ids is one.ids,
-            outcome(lambda: one.nothing).kind,  # type: ignore[attr-defined]
+            outcome(lambda: one.nothing).kind,
             [outcome(lambda: setattr(one, a, [])).kind for a in ("ids", "tokens", "overflowing")],
             isinstance(one, Encoding),
             outcome(lambda: one < same).kind,
-            outcome(lambda: len(list(one))).kind,  # type: ignore[call-overload]
-            outcome(lambda: one[0]).kind,  # type: ignore[index]
+            outcome(lambda: len(list(one))).kind,
+            outcome(lambda: one[0]).kind,
             sorted(set(dir(Encoding)) - set(dir(type(one))) - {"__module__"}),
         )
 
@@ -253,7 +258,7 @@ def test_changes_in_any_order(name: str) -> None:
             for _ in range(choose.randrange(1, 9)):
                 answer, encoding = change_at_random(encoding, kinds, choose)
                 told.append((seed, answer))
-            told.append((seed, outcome(lambda: encoding)))  # noqa: B023
+            told.append((seed, outcome(lambda: encoding)))
         return told
 
     agree(case, name in NATIVE)
