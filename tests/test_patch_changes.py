@@ -301,7 +301,8 @@ def test_a_past_that_json_does_not_tell() -> None:
         assert tokenizer.decode([token_id] * 20) == expected
 
 
-def test_options_that_keep_it_from_being_compared() -> None:
+def test_options_that_keep_it_from_being_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attachment, "_FIRST_WORK", 1000)
     tokenizer = small_tokenizer()
     tokenizer.encode_special_tokens = True
     with native():
@@ -309,7 +310,7 @@ def test_options_that_keep_it_from_being_compared() -> None:
         assert reason == "too little text since the last change"
         tokenizer.encode_special_tokens = False
         assert not is_native(tokenizer.encode("a"))  # to try each time again would take long
-        assert is_native(tokenizer.encode("a" * 100_000))
+        assert is_native(tokenizer.encode("a" * 3000))
         assert is_native(tokenizer.encode("a"))
         assert tokcy.hf.fallback_reason(tokenizer) is None
 

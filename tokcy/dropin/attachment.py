@@ -30,11 +30,11 @@ __all__ = ["Attachment", "attachment_of", "forget_twins", "policy", "twin_for", 
 
 logger = logging.getLogger("tokcy")
 
-# An engine costs some 0.3 s. A tokenizer that is still being set up encodes a few words, and one
-# that keeps changing must not spend its time on engines: so one is built after so many characters
-# since the last change, and after twice as many each time that a change has made one useless
-# within seconds.
-_FIRST_WORK = 1 << 15
+# An engine costs 0.1 to 1 s, in which Hugging Face encodes some hundred thousand characters. A
+# tokenizer that is still being set up encodes a few words, and one that keeps changing must not
+# spend its time on engines: so one is built after so many characters since the last change, and
+# after twice as many each time that a change has made one useless within seconds.
+_FIRST_WORK = 1 << 17
 _MOST_WORK = 1 << 24
 _LONG_LIFE = 10.0
 _WORK_OF_CALL = 64  # characters that take as long as a call by itself
