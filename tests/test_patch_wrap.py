@@ -94,8 +94,10 @@ def test_what_cannot_be_native() -> None:
     assert tokcy.hf.wrap(tokenizer).encode("hello").ids == [1]
     assert "WordLevel" in str(tokcy.hf.fallback_reason(tokenizer))
     other = word_tokenizer()
+    tokcy.hf.unwrap(tokenizer)
     with pytest.raises(tokcy.FallbackError, match="Tokenizer: model WordLevel is not supported"):
         tokcy.hf.wrap(other, strict=True)
+    assert not inspect.isfunction(vars(Tokenizer)["encode"])
     for call in (tokcy.hf.wrap, tokcy.hf.unwrap, tokcy.hf.fallback_reason, tokcy.Tokenizer.from_hf):
         with pytest.raises(TypeError, match=r"must be a tokenizers.Tokenizer or a fast .* not int"):
             call(5)

@@ -60,13 +60,22 @@ policy = Policy()
 
 
 class Attachment:
-    """The state of one tokenizer. Whoever changes it holds its lock."""
+    """The state of one tokenizer. Whoever changes it holds its lock.
+
+    Attributes:
+        gate: for calls of Hugging Face's code.
+        wrapped: it is to encode natively whatever the policy is.
+        end_of_wrap: what to call when it is no longer; there where it was once.
+        changes, deep_changes: of the tokenizer itself, as `Watch` tells.
+    """
+
+    end_of_wrap: Any
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.gate = Gate()
         self.wrapped = False
-        self.changes = 0  # of the tokenizer itself, as `Watch` tells
+        self.changes = 0
         self.deep_changes = 0
         self._seen: tuple[int, ...] = ()
         self._epoch = self._seen_changes = -1
@@ -107,7 +116,7 @@ class Attachment:
     def why_not(self, tokenizer: tokenizers.Tokenizer) -> str | None:
         """Why there is no twin, which is made if need be, or None."""
         if not (policy.everything or self.wrapped):
-            return "it is not wrapped"
+            return self.reason
         self._look_again(tokenizer)
         if not self._known:
             self._build(tokenizer)
@@ -115,8 +124,12 @@ class Attachment:
 
     @property
     def reason(self) -> str:
-        """Why the last call to `twin` gave none."""
-        return self._reason or "too little text since the last change"
+        """Why a call to encode plain text was not native."""
+        if self._reason is not None:
+            return self._reason
+        if not (policy.everything or self.wrapped):
+            return "it is not wrapped"
+        return "an error" if self._known else "too little text since the last change"
 
     def forget(self) -> None:
         """Let the twin go."""

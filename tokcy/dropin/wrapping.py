@@ -49,7 +49,8 @@ def wrap(tokenizer: _Any, *, strict: bool = False) -> _Any:
         want_wrapped(-1)
     else:
         attachment.wrapped = True
-        weakref.finalize(attachment, want_wrapped, -1).atexit = False
+        attachment.end_of_wrap = weakref.finalize(attachment, want_wrapped, -1)
+        attachment.end_of_wrap.atexit = False
     reason = fallback_reason(backend)
     if reason is not None and strict:
         unwrap(backend)
@@ -66,7 +67,8 @@ def unwrap(tokenizer: object) -> None:
     backend = backend_of(tokenizer)
     attachment = getattr(backend, "__dict__", {}).get(ATTACHMENT)  # release 1 has none
     if attachment is not None and attachment.wrapped:
-        del vars(backend)[ATTACHMENT]  # its end takes back what it wants
+        attachment.wrapped = False
+        attachment.end_of_wrap()
 
 
 def fallback_reason(tokenizer: object) -> str | None:
