@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from threading import active_count
 from typing import Any
 
 import tokenizers
@@ -56,6 +57,8 @@ def scoped(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        if active_count() == 1:  # there is nobody to be kept apart from, which takes 4 µs
+            return method(self, *arguments, **options)
         outer = current.call
         current.call = Call(self._tokenizer)
         try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 __all__ = ["Counts", "counts"]
 
 # A reason may name a token, so there is no end of them.
@@ -20,13 +18,16 @@ class Counts:
 
     def __init__(self) -> None:
         self.native = 0
-        self.delegated: Counter[str] = Counter()
+        self.delegated: dict[str, int] = {}
 
     def delegate(self, reason: str) -> None:
         """Count a call that Hugging Face's code does."""
-        if len(self.delegated) >= _MOST_REASONS and reason not in self.delegated:
-            reason = "other reasons"
-        self.delegated[reason] += 1
+        try:
+            self.delegated[reason] += 1
+        except KeyError:
+            if len(self.delegated) >= _MOST_REASONS:
+                reason = "other reasons"
+            self.delegated[reason] = self.delegated.get(reason, 0) + 1
 
 
 counts = Counts()

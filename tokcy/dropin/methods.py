@@ -20,6 +20,7 @@ from .attachment import attachment_of, twin_for
 from .calls import call_on, settings_for
 from .counts import counts
 from .encoding import Encoder
+from .gate import Settings
 from .originals import original
 from .replacements import Replacement
 from .twins import Twin
@@ -49,6 +50,7 @@ def encode(
     add_special_tokens: bool = True,
 ) -> Any:
     plain = pair is None and isinstance(sequence, str)
+    settings = None
     if plain and is_plain(is_pretokenized, add_special_tokens):
         settings = settings_for(self)
         twin = None if settings[2] else twin_for(self, sequence)
@@ -61,7 +63,7 @@ def encode(
                 counts.native += 1
                 return encoding
     arguments = (sequence, pair, is_pretokenized, add_special_tokens)
-    return delegate(original.encode, self, arguments, plain)
+    return delegate(original.encode, self, arguments, settings)
 
 
 def encode_batch(
@@ -86,8 +88,8 @@ def _encode_batch(
     is_pretokenized: bool,
     add_special_tokens: bool,
 ) -> Any:
-    plain = are_texts(input)
-    if plain and is_plain(is_pretokenized, add_special_tokens):
+    settings = None
+    if is_plain(is_pretokenized, add_special_tokens) and are_texts(input):
         settings = settings_for(self)
         twin = None if settings[2] else twin_for(self, input)
         if twin is not None:
@@ -98,7 +100,7 @@ def _encode_batch(
             else:
                 counts.native += 1
                 return encodings
-    return delegate(method, self, (input, is_pretokenized, add_special_tokens), plain)
+    return delegate(method, self, (input, is_pretokenized, add_special_tokens), settings)
 
 
 def _encoder(twin: Twin) -> Encoder:
@@ -125,18 +127,25 @@ def is_plain(is_pretokenized: Any, add_special_tokens: Any) -> bool:
 
 
 def delegate(
-    method: Callable[..., Any], self: Tokenizer, arguments: tuple[Any, ...], plain: bool
+    method: Callable[..., Any],
+    self: Tokenizer,
+    arguments: tuple[Any, ...],
+    settings: Settings | None = None,
 ) -> Any:
-    """What Hugging Face's method gives under the options of this thread's call."""
+    """What Hugging Face's method gives under the options of this thread's call.
+
+    Args:
+        method: it.
+        self, arguments: what to call it with.
+        settings: those options, if these are plain texts.
+    """
     attachment = attachment_of(self)
     if attachment is None:
         return method(self, *arguments)
-    if not plain:
+    if settings is None:
         reason = "no plain text"
-    elif settings_for(self)[2]:
-        reason = "special tokens as text"
     else:
-        reason = attachment.reason
+        reason = "special tokens as text" if settings[2] else attachment.reason
     counts.delegate(reason)
     call = call_on(self)
     if call is None:
@@ -202,7 +211,7 @@ def post_process(
     self: Tokenizer, encoding: Any, pair: Any = None, add_special_tokens: bool = True
 ) -> Any:
     arguments = (_theirs(encoding), _theirs(pair), add_special_tokens)
-    return delegate(original.post_process, self, arguments, plain=False)
+    return delegate(original.post_process, self, arguments)
 
 
 def process(self: Any, encoding: Any, pair: Any = None, add_special_tokens: bool = True) -> Any:
