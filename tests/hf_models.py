@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import synthetic
-from hf_surface import ready
+from hf_surface import outcome, ready
 from tokenizers import (
     AddedToken,
     Regex,
@@ -78,7 +78,7 @@ def _roberta() -> Tokenizer:
     tokenizer = _byte_level()
     tokenizer.add_tokens(list(ADDED))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    ends: Any = [(name, tokenizer.token_to_id(name)) for name in ("</s>", "<s>")]
+    ends: list[Any] = [(name, tokenizer.token_to_id(name)) for name in ("</s>", "<s>")]
     tokenizer.post_processor = processors.RobertaProcessing(*ends)
     return tokenizer
 
@@ -234,6 +234,34 @@ HARD = (
     "<0x41> Ġhello Ċ </w>",
     "def f(x):\n\treturn x  # none\n\n",
 )
+
+
+#: Words that nobody has encoded before.
+NEW = [
+    "Jazzy",
+    "quartz vexes",
+    "öffnen",
+    "Zürich",
+    "fünf Löwen",
+    "7531",
+    "<s> Wolf",
+    "γράμμα",
+    "Ähre",
+]
+TEXTS = [*HARD, "a <s> b <new>x<new> Word ", "<|x|>é<tool>\u0301"]
+
+
+def look(tokenizer: Tokenizer, texts: list[str] = TEXTS) -> Any:
+    """What a tokenizer makes of texts, and of ids, at this moment."""
+    ready(tokenizer)
+    ids = [encoding.ids for encoding in tokenizer.encode_batch(texts[:6])]
+    return (
+        [outcome(tokenizer.encode, text) for text in texts[4:18:2]],
+        [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)],
+        [outcome(tokenizer.encode, texts[8], texts[-1])],
+        tokenizer.decode_batch(ids, skip_special_tokens=False),
+        outcome(tokenizer.decode, [2, 7, 5, 300, 1]),
+    )
 
 
 def hard_texts(tokens: list[str]) -> list[str]:

@@ -43,6 +43,10 @@ class Writer:
     def _text(self) -> str:
         return random_text(self.choose, self._tokens, self._excerpts)
 
+    def _part(self) -> str:
+        """One of a pair, whose chunks are the product of those of both."""
+        return self._text()[:40]
+
     def _texts(self) -> list[str]:
         return [self._text() for _ in range(self.choose.choice((0, 1, 2, 3, 7)))]
 
@@ -62,32 +66,29 @@ class Writer:
             case 0 | 1 | 2:
                 return "encode", {"text": self._text(), "special": self._flag()}
             case 3:
-                return "encode", {
-                    "text": self._text(),
-                    "pair": self._text(),
-                    "special": self._flag(),
-                }
+                texts = {"text": self._part(), "pair": self._part()}
+                return "encode", {**texts, "special": self._flag()}
             case 4:
                 return "words", {"words": self._texts(), "special": self._flag()}
             case 5 | 6 | 7:
                 batch: list[Any] = self._texts()
                 if choose.random() < 0.2:
-                    batch.append((self._text(), self._text()))
+                    batch.append((self._part(), self._part()))
                 method = choose.choice(METHODS)
                 return "batch", {"texts": batch, "special": self._flag(), "method": method}
             case 8 | 9:
                 length = choose.choice((2, 4, 7, 12, 20, 100))
                 stride = choose.choice((0, 0, 1, length - 1))
-                way: dict[str, Any] = {
+                way = {
                     "strategy": choose.choice(STRATEGIES),
                     "direction": choose.choice(DIRECTIONS),
                 }
                 return "truncate", {"max_length": length, "stride": stride, **way}
             case 10:
-                way = {"direction": choose.choice(DIRECTIONS), "pad_token": "·", "pad_id": 1}
+                filler = {"direction": choose.choice(DIRECTIONS), "pad_token": "·", "pad_id": 1}
                 many = choose.choice((None, 4, 8))
-                fixed = choose.choice((None, None, 10, 25))
-                return "pad", {"length": fixed, "pad_to_multiple_of": many, **way}
+                width = choose.choice((None, None, 10, 25))
+                return "pad", {"length": width, "pad_to_multiple_of": many, **filler}
             case 11:
                 return "stop", {"what": choose.choice(("no_truncation", "no_padding"))}
             case 12:
@@ -177,7 +178,7 @@ class Runner:
         self.tokenizer = tokenizer
 
     def run(self, program: Program) -> list[Any]:
-        return [outcome(lambda: getattr(self, name)(**step)) for name, step in program]
+        return [outcome(lambda: getattr(self, name)(**step)) for name, step in program]  # noqa: B023
 
     def ready(self) -> None:
         ready(self.tokenizer)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import tokenizers
 from tokenizers import AddedToken, Tokenizer
 
 import tokcy
@@ -39,6 +40,8 @@ OF_WORDS = ("word_to_tokens", "word_to_chars")
 COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 #: Of longer Encodings only about so many places are asked, as each answer is a search.
 SOME_PLACES = 24
+#: Before 0.23 some models decode otherwise, and are left to Hugging Face's code.
+NEWEST = not tokenizers.__version__.startswith(("0.21", "0.22"))
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,10 @@ class Raised:
 PANIC = Raised("PanicException", "")
 
 
-def outcome(call: Callable[[], Any]) -> Any:
+def outcome(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
     """What the call returns, in plain values, or what it raises."""
     try:
-        return seen(call())
+        return seen(call(*arguments, **options))
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except tokcy.TokcyError:
@@ -70,7 +73,7 @@ def fields(encoding: Any, mapped: bool = True) -> dict[str, Any]:
     """Everything that an Encoding tells, its chunks included; of later ones no maps."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of `words`
-        told = {name: outcome(lambda: getattr(encoding, name)) for name in ATTRIBUTES}
+        told = {name: outcome(lambda name=name: getattr(encoding, name)) for name in ATTRIBUTES}
     return {
         **told,
         "len": len(encoding),
@@ -100,7 +103,7 @@ def _answers(encoding: Any, name: str, count: int, *sequence: int) -> list[Any]:
     places = [*range(0, count, step), count - 1, count, count + 1, count + 1000]
     if count:
         return [ask(place, *sequence) for place in places]
-    below = outcome(lambda: ask(-1, *sequence))  # releases say it in other words
+    below = outcome(ask, -1, *sequence)  # releases say it in other words
     told = below.kind if isinstance(below, Raised) else below
     return [told, *(ask(place, *sequence) for place in places[2:])]
 
@@ -116,7 +119,7 @@ def seen(value: Any) -> Any:
             "type": kind,
             "data": seen(value.data),
             "encodings": None if encodings is None else [seen(one) for one in encodings],
-            "n_sequences": value.n_sequences,
+            "n_sequences": vars(value).get("_n_sequences"),  # those of pickles have none
             "is_fast": value.is_fast,
         }
     if isinstance(value, AddedToken):
@@ -187,20 +190,20 @@ def agree(case: Callable[[], Any], native: bool = False) -> Any:
     Args:
         native: some of its calls are to be done by tokcy, or it fails as well.
     """
-    expected = outcome(case)
+    expected = seen(case())
     before = native_calls()
     with tokcy.patched_hf():
         found = outcome(case)
     told = difference(found, expected)
     assert told is None, f"with the patch: {told}"
-    assert not native or native_calls() > before
+    assert not native or native_calls() > before or not NEWEST
     return expected
 
 
 def agree_by_itself(case: Callable[[Callable[[], Any]], Any], native: bool = False) -> None:
     """The same for a case that is given what turns the patch on: for the oracle it does nothing."""
-    expected = outcome(lambda: case(contextlib.nullcontext))
+    expected = seen(case(contextlib.nullcontext))
     before = native_calls()
-    told = difference(outcome(lambda: case(tokcy.patched_hf)), expected)
+    told = difference(outcome(case, tokcy.patched_hf), expected)
     assert told is None, f"with the patch: {told}"
-    assert not native or native_calls() > before
+    assert not native or native_calls() > before or not NEWEST

@@ -55,20 +55,25 @@ def fast(name: str, **options: Any) -> Any:
     return ready(transformers.PreTrainedTokenizerFast(tokenizer_object=small(name), **options))
 
 
+def lists(tokenizer: Any, *texts: Any, **options: Any) -> dict[str, Any]:
+    """What a call gives, without its Encodings."""
+    return dict(tokenizer(*texts, **options))
+
+
 @MODELS
 def test_calls_without_options(name: str) -> None:
     def case() -> Any:
         tokenizer = fast(name)
         texts = hard_texts([token.content for token in ADDED])
         return (
-            [outcome(lambda: tokenizer(text)) for text in texts],
-            outcome(lambda: tokenizer(texts)),
-            outcome(lambda: tokenizer(BATCH, BATCH[::-1])),
-            outcome(lambda: tokenizer(TEXT, "b")),
+            [outcome(tokenizer, text) for text in texts],
+            outcome(tokenizer, texts),
+            outcome(tokenizer, BATCH, BATCH[::-1]),
+            outcome(tokenizer, TEXT, "b"),
             [tokenizer(TEXT, text_target="b"), tokenizer(text_target=BATCH)],
-            outcome(lambda: tokenizer([])),
-            outcome(lambda: tokenizer([("a", "b"), ("c", "d")])),
-            outcome(lambda: tokenizer([["a", "b"]])),
+            outcome(tokenizer, []),
+            outcome(tokenizer, [("a", "b"), ("c", "d")]),
+            outcome(tokenizer, [["a", "b"]]),
         )
 
     agree(case, name in NATIVE)
@@ -79,11 +84,11 @@ def test_everything_returned(name: str) -> None:
     def case() -> Any:
         tokenizer = fast(name)
         return [
-            outcome(lambda: tokenizer(*texts, add_special_tokens=special, **RETURNED))
+            outcome(tokenizer, *texts, add_special_tokens=special, **RETURNED)
             for special in BOTH
             for texts in ((TEXT,), (BATCH,), (TEXT, "b"), (BATCH, BATCH), (HARD[12],))
         ] + [
-            outcome(lambda: tokenizer(*words, is_split_into_words=True, **RETURNED))
+            outcome(tokenizer, *words, is_split_into_words=True, **RETURNED)
             for words in ((WORDS,), (WORDS[0],), (WORDS, WORDS[::-1]), (WORDS[0], WORDS[2]), ([],))
         ]
 
@@ -104,7 +109,7 @@ def test_padding_and_truncation(name: str, sides: tuple[str, str]) -> None:
             for length, stride in ((None, 0), (5, 0), (8, 2), (8, 9), (0, 0)):
                 options |= {"max_length": length, "stride": stride}
                 for texts in ((TEXT,), (BATCH,), (TEXT, "a b")):
-                    told.append(outcome(lambda: dict(tokenizer(*texts, **options))))
+                    told.append(outcome(lists, tokenizer, *texts, **options))
             told.append((tokenizer._tokenizer.padding, tokenizer._tokenizer.truncation))
         return told
 
@@ -124,9 +129,9 @@ def test_overflow(name: str) -> None:
                 options |= {"return_overflowing_tokens": True, **RETURNED}
                 for truncation in (True, "only_second"):
                     options["truncation"] = truncation
-                    told.append(outcome(lambda: tokenizer(*texts, **options)))
+                    told.append(outcome(tokenizer, *texts, **options))
             options = {"max_length": 6, "truncation": True, "return_overflowing_tokens": True}
-            told.append(outcome(lambda: tokenizer(WORDS, is_split_into_words=True, **options)))
+            told.append(outcome(tokenizer, WORDS, is_split_into_words=True, **options))
         return told
 
     agree(case, name in NATIVE)
@@ -138,12 +143,12 @@ def test_arrays(name: str) -> None:
         tokenizer = fast(name)
         options = {"return_tensors": "np", **RETURNED}
         return (
-            outcome(lambda: tokenizer(TEXT, **options)),
-            outcome(lambda: tokenizer(BATCH, padding=True, pad_to_multiple_of=8, **options)),
-            outcome(lambda: tokenizer(BATCH, padding=True, padding_side="left", **options)),
-            outcome(lambda: tokenizer(BATCH, **options)),
-            outcome(lambda: tokenizer.encode(TEXT, return_tensors="np")),
-            outcome(lambda: tokenizer(TEXT, return_tensors="none")),
+            outcome(tokenizer, TEXT, **options),
+            outcome(tokenizer, BATCH, padding=True, pad_to_multiple_of=8, **options),
+            outcome(tokenizer, BATCH, padding=True, padding_side="left", **options),
+            outcome(tokenizer, BATCH, **options),
+            outcome(tokenizer.encode, TEXT, return_tensors="np"),
+            outcome(tokenizer, TEXT, return_tensors="none"),
         )
 
     agree(case, name in NATIVE)
@@ -159,12 +164,12 @@ def test_other_ways_to_encode(name: str) -> None:
             for way in ("encode_plus", "batch_encode_plus")
             if hasattr(tokenizer, way)
         ]
-        told = [outcome(lambda: way(TEXT)) for way in ways]
-        told += [outcome(lambda: way(BATCH)) for way in ways]
-        told += [outcome(lambda: way(TEXT, "b")) for way in ways]
-        told += [outcome(lambda: way(TEXT, add_special_tokens=s)) for way in ways for s in BOTH]
-        told += [outcome(lambda: way(TEXT, max_length=4, truncation=True)) for way in ways]
-        told += [outcome(lambda: way(TEXT, split_special_tokens=True)) for way in ways]
+        told = [outcome(way, TEXT) for way in ways]
+        told += [outcome(way, BATCH) for way in ways]
+        told += [outcome(way, TEXT, "b") for way in ways]
+        told += [outcome(way, TEXT, add_special_tokens=s) for way in ways for s in BOTH]
+        told += [outcome(way, TEXT, max_length=4, truncation=True) for way in ways]
+        told += [outcome(way, TEXT, split_special_tokens=True) for way in ways]
         return told
 
     agree(case, name in NATIVE)
@@ -177,16 +182,14 @@ def test_back_to_text(name: str) -> None:
         for clean in BOTH:
             tokenizer = fast(name, clean_up_tokenization_spaces=clean)
             lists = tokenizer(BATCH)["input_ids"]
-            told += [outcome(lambda: tokenizer.decode(ids)) for ids in lists]
+            told += [outcome(tokenizer.decode, ids) for ids in lists]
             for skip, cleaned in itertools.product(BOTH, (None, *BOTH)):
                 options = {"skip_special_tokens": skip, "clean_up_tokenization_spaces": cleaned}
-                told.append(outcome(lambda: tokenizer.batch_decode(lists, **options)))
-                told.append(outcome(lambda: tokenizer.decode(lists[2], **options)))
+                told.append(outcome(tokenizer.batch_decode, lists, **options))
+                told.append(outcome(tokenizer.decode, lists[2], **options))
             ids = lists[2]
-            told += [tokenizer.decode(5), outcome(lambda: tokenizer.decode([]))]
-            told += [
-                outcome(lambda: tokenizer.decode(tokenizer(TEXT, return_tensors="np").input_ids))
-            ]
+            told += [tokenizer.decode(5), outcome(tokenizer.decode, [])]
+            told += [outcome(tokenizer.decode, tokenizer(TEXT, return_tensors="np").input_ids)]
             told += [tokenizer.convert_ids_to_tokens(ids), tokenizer.convert_ids_to_tokens(7)]
             told += [tokenizer.convert_ids_to_tokens(ids, skip_special_tokens=True)]
             tokens = tokenizer.tokenize(TEXT)
@@ -210,10 +213,10 @@ def test_chat(name: str) -> None:
             chat(MESSAGES, add_generation_prompt=True),
             chat([MESSAGES, MESSAGES[:1]], padding=True, return_dict=True),
             chat(MESSAGES, return_dict=True, return_tensors="np"),
-            outcome(lambda: chat(MESSAGES, return_dict=True, return_assistant_tokens_mask=True)),
-            outcome(lambda: chat(MESSAGES, truncation=True, max_length=7)),
-            outcome(lambda: chat(MESSAGES[:2], continue_final_message=True)),
-            outcome(lambda: chat(MESSAGES, sanitize_control_tokens=True)),
+            outcome(chat, MESSAGES, return_dict=True, return_assistant_tokens_mask=True),
+            outcome(chat, MESSAGES, truncation=True, max_length=7),
+            outcome(chat, MESSAGES[:2], continue_final_message=True),
+            outcome(chat, MESSAGES, sanitize_control_tokens=True),
         )
 
     agree(case, name in NATIVE)
@@ -235,7 +238,7 @@ def test_more_tokens(name: str) -> None:
         told += [tokenizer.add_special_tokens({"eos_token": "<end>"}), tokenizer("a <end>")]
         told += [sorted(tokenizer.get_added_vocab().items()), tokenizer.all_special_tokens]
         told += [tokenizer.all_special_ids, tokenizer.pad_token_id, tokenizer.special_tokens_map]
-        return [*told, sorted(tokenizer.get_vocab().items()), tokenizer.added_tokens_decoder]
+        return told, sorted(tokenizer.get_vocab().items()), tokenizer.added_tokens_decoder
 
     agree(case, name in NATIVE)
 
@@ -249,15 +252,15 @@ def test_batch_encodings(name: str) -> None:
         for method in ("char_to_token", "char_to_word", "word_to_chars", "word_to_tokens"):
             for place, sequence in itertools.product((0, 3, 7, 1000), (0, 1)):
                 ask = getattr(batch, method)
-                told.append(outcome(lambda: ask(2, place, sequence_index=sequence)))
+                told.append(outcome(ask, 2, place, sequence_index=sequence))
         for method in ("token_to_chars", "token_to_word", "token_to_sequence"):
             ask = getattr(batch, method)
-            told += [outcome(lambda: ask(2, place)) for place in (0, 3, -1, 1000)]
+            told += [outcome(ask, 2, place) for place in (0, 3, -1, 1000)]
         told += [batch[2], outcome(lambda: batch[0:2]), batch.encodings[1], batch.is_fast]
         told += [pickle.loads(pickle.dumps(batch)), copy.deepcopy(batch), copy.copy(batch)]
-        told.append(outcome(lambda: batch.convert_to_tensors("np")))
+        told.append(outcome(batch.convert_to_tensors, "np"))
         single = tokenizer(TEXT)
-        return [*told, single.tokens(), single.word_ids(), single.char_to_token(2), len(single[0])]
+        return told, single.tokens(), single.word_ids(), single.char_to_token(2), len(single[0])
 
     agree(case, name in NATIVE)
 
@@ -270,7 +273,7 @@ def test_padding_afterwards(name: str) -> None:
         told = [tokenizer.pad(single), tokenizer.pad(single, return_tensors="np")]
         told.append(tokenizer.pad(tokenizer(BATCH), padding="max_length", max_length=30))
         told.append(tokenizer.pad(tokenizer(BATCH), pad_to_multiple_of=16, padding_side="left"))
-        told.append(outcome(lambda: tokenizer.pad({"input_ids": [[1], [2, 3]]})))
+        told.append(outcome(tokenizer.pad, {"input_ids": [[1], [2, 3]]}))
         return told
 
     agree(case, name in NATIVE)
@@ -308,15 +311,15 @@ def test_wrong_calls(name: str) -> None:
     def case() -> Any:
         tokenizer = fast(name)
         wrong: list[Any] = [None, 1, b"a", [1], [None], ["a", None], [["a", 1]], ("a", "b", 3), {}]
-        told = [outcome(lambda: tokenizer(value)) for value in wrong]
-        told += [outcome(lambda: tokenizer("a", value)) for value in wrong]
-        told += [outcome(lambda: tokenizer(["a"], value)) for value in wrong]
-        told += [outcome(lambda: tokenizer(value, is_split_into_words=True)) for value in wrong]
-        told += [outcome(lambda: tokenizer.decode(value)) for value in wrong]
-        told += [outcome(lambda: tokenizer.encode(value)) for value in wrong]
-        told += [outcome(lambda: tokenizer()), outcome(lambda: tokenizer("\ud800"))]
+        told = [outcome(tokenizer, value) for value in wrong]
+        told += [outcome(tokenizer, "a", value) for value in wrong]
+        told += [outcome(tokenizer, ["a"], value) for value in wrong]
+        told += [outcome(tokenizer, value, is_split_into_words=True) for value in wrong]
+        told += [outcome(tokenizer.decode, value) for value in wrong]
+        told += [outcome(tokenizer.encode, value) for value in wrong]
+        told += [outcome(tokenizer), outcome(tokenizer, "\ud800")]
         no_pad = fast(name, pad_token=None)
-        told += [outcome(lambda: no_pad(BATCH, padding=True)), no_pad("a")]
+        told += [outcome(no_pad, BATCH, padding=True), no_pad("a")]
         return told
 
     agree(case, name in NATIVE)
