@@ -173,7 +173,7 @@ class Attachment:
                     reason = _difference(tokenizer, twin)
                 except NotNowError as error:
                     logger.debug("no engine yet: %s", error)
-                    self._put_off(again=True)
+                    self._put_off(again=False)
                     self._postponed = True
                     return
             self._kept, self._reason = twin, reason
