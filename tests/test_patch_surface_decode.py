@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hf_models import ADDED, HARD, MAKERS, NATIVE, hard_texts, small
-from hf_surface import Raised, agree, outcome
+from hf_surface import NEWEST, Raised, agree, outcome
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
@@ -112,6 +112,8 @@ def test_streams(name: str, skip: bool) -> None:
             ids = tokenizer.encode(text).ids
             stream = DecodeStream(skip_special_tokens=skip)
             told.append([outcome(stream.step, tokenizer, i) for i in ids])
+            if not NEWEST:  # streams can neither be filled nor copied in all of them
+                continue
             filled = DecodeStream(ids=ids[:3], skip_special_tokens=skip)
             copied = copy.deepcopy(filled)
             told.append([outcome(filled.step, tokenizer, i) for i in ids[3:]])

@@ -84,6 +84,7 @@ def test_batches(name: str, method: str) -> None:
     agree(case, name in NATIVE)
 
 
+@pytest.mark.skipif(not hasattr(Tokenizer, "async_encode"), reason="there since 0.22")
 @pytest.mark.parametrize("name", ["start", "roberta", "llama", "cutting", "word piece"])
 def test_async(name: str) -> None:
     async def gather(tokenizer: Tokenizer) -> Any:
