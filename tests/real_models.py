@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 NATIVE = [
     "claude_old",
     "clip",
@@ -29,3 +33,9 @@ FALLBACK = {
     "bert_minilm": "model WordPiece is not supported natively",
     "t5_small": "model without a type that is no BPE is not supported natively",
 }
+#: Of each kind one: byte-level, with a suffix, without a split, with many added tokens.
+FEW = ("gpt2", "clip", "llama2_kit", "qwen3")
+#: All native ones as parameters of a test, those that are not among the few in the sweep only.
+FEW_AND_SWEEP: list[Any] = [
+    name if name in FEW else pytest.param(name, marks=pytest.mark.sweep) for name in NATIVE
+]

@@ -20,7 +20,7 @@ from encoding_pairs import (
     set_options,
 )
 from pipelines import random_texts
-from real_models import NATIVE
+from real_models import FEW_AND_SWEEP
 
 from tokcy.dropin.encoding import Encoder, Surroundings
 
@@ -35,7 +35,7 @@ HARD = [
 ]
 
 
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", FEW_AND_SWEEP)
 def test_real_models(name: str, model_path: Callable[[str], Path]) -> None:
     file = model_path(name).read_text()
     oracle = tokenizers.Tokenizer.from_str(file)

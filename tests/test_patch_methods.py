@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tokenizers
 from patching import TEXTS, is_native, native, small_tokenizer, state
-from real_models import NATIVE
+from real_models import FEW_AND_SWEEP
 from tokenizers import Encoding, Tokenizer
 
 import tokcy
@@ -59,7 +59,7 @@ def test_encoding(tokenizer: Any, lengths: dict[str, Any], special: bool) -> Non
             assert [state(encoding) for encoding in encodings] == states
 
 
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", FEW_AND_SWEEP)
 def test_fast_encoding_of_real_models(
     name: str, oracle: Callable[[str], Tokenizer], corpus: Callable[..., str]
 ) -> None:
@@ -116,7 +116,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.skipif(not hasattr(Tokenizer, "async_encode"), reason="since tokenizers 0.22")
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", FEW_AND_SWEEP)
 def test_awaited_encoding_of_real_models(
     name: str, oracle: Callable[[str], Tokenizer], corpus: Callable[..., str]
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hf_models import MAKERS, NATIVE, small
 from hf_programs import Writer, agree_on
 from hf_surface import native_calls
-from real_models import FALLBACK
+from real_models import FALLBACK, FEW_AND_SWEEP
 from real_models import NATIVE as NATIVE_MODELS
 from synthetic import SENTENCES
 from tokenizers import Tokenizer
@@ -99,7 +99,7 @@ def loaded_fast(model_path: Callable[[str], Path]) -> Callable[[str], Any]:
     return functools.lru_cache(maxsize=2)(load)
 
 
-@pytest.mark.parametrize("name", REAL_MODELS)
+@pytest.mark.parametrize("name", [*FEW_AND_SWEEP, *FALLBACK])
 def test_calls(name: str, loaded_fast: Callable[[str], Any], excerpts: list[str]) -> None:
     tokenizer, before = loaded_fast(name), native_calls()
     agree_on_calls(tokenizer, writer(name, tokenizer._tokenizer, excerpts), 2)
