@@ -190,7 +190,12 @@ class Runner:
         return self.tokenizer.encode(words, is_pretokenized=True, add_special_tokens=special)
 
     def batch(self, texts: list[Any], special: bool, method: str) -> Any:
-        return getattr(self.tokenizer, method)(texts, add_special_tokens=special)
+        try:
+            return getattr(self.tokenizer, method)(texts, add_special_tokens=special)
+        except Exception as error:
+            if type(error) is not Exception:
+                raise
+            return "failed"  # of several texts that do, tokenizers tells of any
 
     def truncate(self, **options: Any) -> Any:
         self.tokenizer.enable_truncation(**options)

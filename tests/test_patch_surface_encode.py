@@ -129,7 +129,7 @@ def test_truncation(name: str, strategy: str, direction: str) -> None:
                     told.append(outcome(tokenizer.encode, text, None, False, special))
                 told.append(outcome(tokenizer.encode, *PAIRS[6], False, special))
                 told.append(outcome(tokenizer.encode_batch, list(TEXTS), False, special))
-            told.append(outcome(tokenizer.encode_batch, [TEXTS[1], PAIRS[5]]))
+            told.append(outcome(tokenizer.encode_batch, PAIRS[5:7]))
             told.append(outcome(tokenizer.encode_batch_fast, list(TEXTS)))
         tokenizer.no_truncation()
         return told, tokenizer.truncation, tokenizer.encode(TEXTS[1])

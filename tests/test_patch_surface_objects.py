@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import tokenizers.implementations
 from hf_models import ADDED, HARD, MAKERS, NATIVE, TEXTS, hard_texts, look, small
-from hf_surface import COMPONENTS, agree, difference, native_calls, outcome, ready
+from hf_surface import COMPONENTS, NEWEST, agree, difference, native_calls, outcome, ready
 from synthetic import SENTENCES
 from tokenizers import (
     Tokenizer,
@@ -179,6 +179,7 @@ def test_the_steps_by_hand() -> None:
     agree(case)
 
 
+@pytest.mark.skipif(not hasattr(Tokenizer, "async_encode"), reason="there since 0.22")
 def test_texts_of_the_added_tokens() -> None:
     texts = hard_texts([token.content for token in ADDED])
 
@@ -200,7 +201,7 @@ def test_one_wrapped_object(name: str) -> None:
     tokcy.hf.wrap(wrapped)
     try:
         assert difference(outcome(look, wrapped), expected) is None
-        assert native_calls() > before or name not in NATIVE
+        assert native_calls() > before or name not in NATIVE or not NEWEST
         before = native_calls()
         for one in (other, copy.deepcopy(wrapped)):
             assert difference(outcome(look, one), expected) is None
@@ -211,6 +212,7 @@ def test_one_wrapped_object(name: str) -> None:
     assert native_calls() == before
 
 
+@pytest.mark.skipif(not NEWEST, reason="what older releases decode otherwise is refused")
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_tokenizer_of_tokcy_from_an_object(name: str) -> None:
     """It is the object as it is then, changes included, and stays so."""
