@@ -114,14 +114,14 @@ def test_async(name: str) -> None:
     agree(lambda: asyncio.run(errors(small(name))))
 
 
-@pytest.mark.parametrize("name", ["start", "both ends", "roberta", "bare", "llama", "word piece"])
+@pytest.mark.parametrize("name", ["both ends", "roberta", "llama", "word piece"])
 @pytest.mark.parametrize("strategy", ["longest_first", "only_first", "only_second"])
 @pytest.mark.parametrize("direction", ["right", "left"])
 def test_truncation(name: str, strategy: str, direction: str) -> None:
     def case() -> Any:
         tokenizer = small(name)
         told = []
-        for length, stride in ((0, 0), (1, 0), (2, 1), (3, 0), (4, 1), (6, 2), (7, 3), (500, 9)):
+        for length, stride in ((0, 0), (1, 0), (2, 1), (4, 1), (7, 3), (500, 9)):
             way = {"stride": stride, "strategy": strategy, "direction": direction}
             told.append((outcome(tokenizer.enable_truncation, length, **way), tokenizer.truncation))
             for special in BOTH:
