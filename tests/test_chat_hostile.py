@@ -155,7 +155,7 @@ every_case = pytest.mark.parametrize("name_and_source", CASES, ids=range(len(CAS
 
 
 @every_case
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_no_text_of_a_caller_is_a_control_token(
     model_path: Callable[[str], Path], name_and_source: tuple[str, str | None], data: st.DataObject

@@ -62,7 +62,7 @@ def agree_on_calls(tokenizer: Any, write: Writer, count: int) -> None:
 def test_small_models(name: str) -> None:
     tokenizer, before = small(name), native_calls()
     write = writer(name, tokenizer, list(SENTENCES))
-    agree_on([write.options(STEPS) for _ in range(15)], lambda: small(name))
+    agree_on([write.options(STEPS) for _ in range(8)], lambda: small(name))
     agree_on([write.changes(4) for _ in range(6)], lambda: small(name))
     assert native_calls() > before or name not in NATIVE
 
