@@ -115,7 +115,7 @@ def test_everything(
     excerpts: list[str],
 ) -> None:
     tokenizer, fast = loaded(name), loaded_fast(name)
-    for seed in range(20):
+    for seed in range(5):
         write = writer(f"{name} {seed}", tokenizer, excerpts)
         agree_on_options(tokenizer, write, 20)
         agree_on_calls(fast, write, 20)
