@@ -61,3 +61,16 @@ def native() -> Iterator[None]:
     """Everything that can be is done natively, from the first call on."""
     with tokcy.patched_hf(strict=True):
         yield
+
+
+def result(encoded: Any) -> Any:
+    """What a call of `transformers` gave."""
+    return dict(encoded), [state(encoding) for encoding in encoded.encodings or []]
+
+
+def work_in_child(tokenizer: Any, patch: bool) -> tuple[Any, bool]:
+    """What a process of a pool does, here as a spawned one can import this module."""
+    if patch:
+        tokcy.patch_hf(strict=True)
+    encoded = tokenizer(TEXTS, truncation=True, max_length=9)
+    return result(encoded), is_native(encoded.encodings[0])

@@ -16,7 +16,15 @@ from random import Random
 from typing import Any
 
 import pytest
-from patching import TEXTS, is_native, native, small_tokenizer, state, word_tokenizer
+from patching import (
+    TEXTS,
+    is_native,
+    native,
+    result,
+    small_tokenizer,
+    word_tokenizer,
+    work_in_child,
+)
 from transformers import BatchEncoding, PreTrainedTokenizerFast
 
 import tokcy
@@ -42,10 +50,6 @@ def fast_tokenizer() -> Any:
     return FAST(
         tokenizer_object=small_tokenizer(), pad_token="<x>", bos_token="<s>", eos_token="</s>"
     )
-
-
-def result(encoded: BatchEncoding) -> Any:
-    return dict(encoded), [state(encoding) for encoding in encoded.encodings or []]
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -190,13 +194,6 @@ def test_transformers_may_be_imported_later() -> None:
     subprocess.run([sys.executable, "-c", LATE], check=True, env={**os.environ, "PYTHONPATH": path})
 
 
-def work_in_child(tokenizer: Any, patch: bool) -> tuple[Any, bool]:
-    if patch:
-        tokcy.patch_hf(strict=True)
-    encoded = tokenizer(TEXTS, truncation=True, max_length=9)
-    return result(encoded), is_native(encoded.encodings[0])
-
-
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_worker_processes(method: str) -> None:
     if method not in multiprocessing.get_all_start_methods():
@@ -207,8 +204,10 @@ def test_worker_processes(method: str) -> None:
     with native():
         assert is_native(tokenizer(TEXTS).encodings[0])
         with context.Pool(2) as pool:
-            inherited = pool.starmap(work_in_child, [(tokenizer, False)] * 4)
-            asked = pool.starmap(work_in_child, [(tokenizer, True)] * 4)
+            inherited, asked = (
+                pool.starmap_async(work_in_child, [(tokenizer, patch)] * 4).get(timeout=120)
+                for patch in (False, True)
+            )
     assert inherited == [(expected, method == "fork")] * 4
     assert asked == [(expected, True)] * 4
 
