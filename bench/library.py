@@ -85,10 +85,10 @@ class Library(ABC):
         raise UnsuitedModelError("has no such cache")
 
     def encode_cached(self, text: str, cache: Any) -> Ids:
-        raise NotImplementedError
+        raise UnsuitedModelError("has no such cache")
 
     def encode_segments_cached(self, segments: Sequence[Segment], cache: Any) -> Ids:
-        raise NotImplementedError
+        raise UnsuitedModelError("has no such cache")
 
     def decode_input(self, ids: Ids) -> Any:
         """The ids as `decode` takes them fastest."""

@@ -21,8 +21,8 @@ def test_chat(meter: Meter, library: Library, material: Material, size: str) -> 
     starts = range(0, len(chats), together)
     expected = meter.expected("chat")
     with ThreadPoolExecutor(together) as pool:
-        for _ in pool.map(library.encode_segments, list(material.chats(WARM_UP)) * together):
-            pass  # the threads are there now
+        # So that the threads are there.
+        list(pool.map(library.encode_segments, list(material.chats(WARM_UP)) * together))
         meter(
             lambda some: list(pool.map(library.encode_segments, some)),
             [chats[start : start + together] for start in starts],

@@ -15,7 +15,7 @@ import tokenizers
 from hypothesis import strategies as st
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
-from tokcy.spec.model import (
+from tokcy.spec.steps import (
     Lowercase,
     NormalForm,
     NormalizerStep,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tokcy import TokcyError, Tokenizer
 from tokcy.spec import Padding, Truncation, read_tokenizer_json
-from tokcy.spec.model import Other
+from tokcy.spec.steps import Other
 
 SIZES = st.integers(0, 6)
 DIRECTIONS = st.sampled_from(["Left", "Right"])

@@ -10,7 +10,7 @@ from synthetic import BYTES, normalizer_step
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from tokcy.spec import normalizer_of
-from tokcy.spec.model import (
+from tokcy.spec.steps import (
     Lowercase,
     NormalForm,
     NormalizerStep,

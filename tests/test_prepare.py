@@ -22,7 +22,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from tokcy._normalize import Normalizer
 from tokcy._prepare import Preparer
 from tokcy.spec import AddedToken, normalizer_of
-from tokcy.spec.model import (
+from tokcy.spec.plan_text import plan_text
+from tokcy.spec.steps import (
     ByteLevel,
     Lowercase,
     Metaspace,
@@ -34,7 +35,6 @@ from tokcy.spec.model import (
     Strip,
     StripAccents,
 )
-from tokcy.spec.plan_text import plan_text
 
 VOCAB = {character: byte for byte, character in enumerate(BYTES)}
 NFC = normalizers.NFC()

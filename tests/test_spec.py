@@ -29,11 +29,10 @@ from spec_files import (
 
 from tokcy._vocab import Vocabulary
 from tokcy.spec import read_tokenizer_json
-from tokcy.spec.model import (
-    AddedToken,
+from tokcy.spec.model import AddedToken, BpeModel
+from tokcy.spec.steps import (
     BertProcessing,
     BpeDecoder,
-    BpeModel,
     ByteFallback,
     ByteLevel,
     Digits,

@@ -24,7 +24,7 @@ from tokcy.spec import (
     plan_native,
     read_tokenizer_json,
 )
-from tokcy.spec.model import NormalForm, Prepend
+from tokcy.spec.steps import NormalForm, Prepend
 
 BYTE_LEVEL = {
     "type": "ByteLevel",

@@ -32,7 +32,7 @@ from tokcy.spec import (
     Truncation,
     largest_added_id,
 )
-from tokcy.spec.model import (
+from tokcy.spec.steps import (
     Lowercase,
     NormalForm,
     NormalizerStep,

@@ -33,8 +33,6 @@ __all__ = [
     "replaced_methods",
 ]
 
-_ONLY_STR = {str}
-
 # Hugging Face decodes so many ids in the microsecond that it takes to come to tokcy's decoder.
 _FEW_IDS = 8
 
@@ -115,10 +113,7 @@ def are_texts(texts: Any) -> bool:
     """Whether it is a list or tuple of strings alone."""
     if not isinstance(texts, list | tuple):
         return False
-    kinds = set(map(type, texts))
-    return kinds <= _ONLY_STR or (
-        tuple not in kinds and all(issubclass(kind, str) for kind in kinds)
-    )
+    return all(issubclass(kind, str) for kind in set(map(type, texts)))
 
 
 def is_plain(is_pretokenized: Any, add_special_tokens: Any) -> bool:

@@ -7,6 +7,7 @@ included, comes out as one of tokcy's errors.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable
 from functools import cached_property
@@ -99,6 +100,14 @@ class HuggingFaceBackend:
         """Hugging Face's object, which is not to be changed."""
         return self._tokenizer
 
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        """The file without its vocabulary and merges, which are nine tenths and of no use here."""
+        content: dict[str, Any] = json.loads(self._data)
+        for name in ("vocab", "merges"):
+            content["model"].pop(name, None)
+        return content
+
     # ------------------------------------------------------------- text to ids
 
     def encode(
@@ -166,7 +175,7 @@ class HuggingFaceBackend:
 
     @cached_property
     def _known(self) -> KnownEncoder:
-        return KnownEncoder(self._tokenizer, self.added_tokens, json.loads(self._data))
+        return KnownEncoder(self._tokenizer, self.added_tokens, self._content)
 
     def encode_batch(
         self,
@@ -206,15 +215,12 @@ class HuggingFaceBackend:
         check_num_threads(num_threads)
         parts = parts_of(segments, joined, chunked)
         special = bool(add_special_tokens)
-        may_be_known = known is not None and self._known.may_serve(special)
         with hugging_face_errors():
-            if known is None or not may_be_known:
+            if known is None or not self._known.may_serve(special):
                 ids = self._segments.encode(parts, special)
-            else:  # then nothing is added around
-                view = known
-                return self._segments.encode(
-                    parts, False, lambda text: self._known.encode(text, view)
-                )
+            else:  # nothing is added around
+                encode = functools.partial(self._known.encode, known=known)
+                return self._segments.encode(parts, False, encode)
         if known is not None:
             known.count(0, len(ids))
         return ids
@@ -225,7 +231,7 @@ class HuggingFaceBackend:
             self._tokenizer,
             self._tokenizer_for(False),
             self.added_tokens,
-            json.loads(self._data).get("pre_tokenizer"),
+            self._content.get("pre_tokenizer"),
             lambda encoding: self._ids(encoding, allow_special=False),
         )
 
@@ -270,7 +276,7 @@ class HuggingFaceBackend:
 
     @cached_property
     def _plain(self) -> PlainTwin:
-        return plain_twin(self._tokenizer, self.added_tokens, self._data)
+        return plain_twin(self._tokenizer, self.added_tokens, self._content, self._data)
 
     # ------------------------------------------------------------- ids to text
 
@@ -296,7 +302,7 @@ class HuggingFaceBackend:
 
     @cached_property
     def _decoder(self) -> tuple[Decoder, DecoderPlan] | None:
-        return compiled_decoder(self._tokenizer, json.loads(self._data), self._source)
+        return compiled_decoder(self._tokenizer, self._content, self._source)
 
     # -------------------------------------------------------------- vocabulary
 

@@ -11,8 +11,8 @@ from tokcy._vocab import Vocabulary
 from tokcy.spec import DecoderPlan
 from tokcy.spec.decoders import read_decoder
 from tokcy.spec.fields import Node
-from tokcy.spec.model import Other
 from tokcy.spec.plan_decode import UnplannableDecoderError, plan_decoder
+from tokcy.spec.steps import Other
 
 __all__ = ["compiled_decoder"]
 

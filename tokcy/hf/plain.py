@@ -37,13 +37,19 @@ class PlainTwin(NamedTuple):
     control_ids: Ids
 
 
-def plain_twin(tokenizer: Tokenizer, added: Iterable[AddedToken], data: bytes) -> PlainTwin:
+def plain_twin(
+    tokenizer: Tokenizer, added: Iterable[AddedToken], content: dict[str, Any], data: bytes
+) -> PlainTwin:
     """The twin of a tokenizer with these added tokens, made of that model file.
 
     It has the same model object, and the file's other sections word for word: post-processors and
     padding bring their ids along and need no added token.
+
+    Args:
+        tokenizer, added: which it is.
+        content: the file, of whose model the vocabulary is not asked for.
+        data: all of it.
     """
-    content = json.loads(data)
     pipeline = {name: content.get(name) for name in _PIPELINE}
     no_model = {"type": "BPE", "vocab": {}, "merges": []}
     with hugging_face_errors():

@@ -13,7 +13,7 @@ from typing import TypeVar, get_args
 from tokcy.errors import ModelFileError
 
 from .fields import Node, shown
-from .model import (
+from .steps import (
     Behavior,
     BertPreTokenizer,
     BertProcessing,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from .components import read_byte_level, read_metaspace, read_replace, read_steps
 from .fields import Node
-from .model import BpeDecoder, ByteFallback, DecoderStep, Fuse, StripDecoder, WordPiece
+from .steps import BpeDecoder, ByteFallback, DecoderStep, Fuse, StripDecoder, WordPiece
 
 __all__ = ["read_decoder"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .fields import Node, shown
-from .model import Direction, Other, Padding, Strategy, Truncation
+from .model import Direction, Padding, Strategy, Truncation
+from .steps import Other
 
 __all__ = ["read_padding", "read_truncation"]
 

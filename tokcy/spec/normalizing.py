@@ -12,7 +12,7 @@ from tokcy import unicode as ucd
 from tokcy._normalize import Normalizer
 from tokcy.pattern import compile_split, literal_split, single_characters
 
-from .model import (
+from .steps import (
     Lowercase,
     NormalForm,
     NormalizerStep,

@@ -12,23 +12,7 @@ from dataclasses import dataclass, replace
 from tokcy._vocab import Vocabulary
 from tokcy.errors import ModelFileError
 
-from .model import (
-    AddedToken,
-    BertProcessing,
-    BpeModel,
-    ByteLevel,
-    DecoderStep,
-    NormalForm,
-    NormalizerStep,
-    Other,
-    Padding,
-    PostProcessorStep,
-    RobertaProcessing,
-    TemplateProcessing,
-    TextPiece,
-    TokenizerSpec,
-    Truncation,
-)
+from .model import AddedToken, BpeModel, Padding, TokenizerSpec, Truncation
 from .normalizing import normalizer_of
 from .plan_decode import DecoderPlan, UnplannableDecoderError, plan_decoder
 from .plan_model import (
@@ -38,6 +22,18 @@ from .plan_model import (
     spelled_vocabulary,
 )
 from .plan_text import TextPlan, UnplannableTextError, plan_text
+from .steps import (
+    BertProcessing,
+    ByteLevel,
+    DecoderStep,
+    NormalForm,
+    NormalizerStep,
+    Other,
+    PostProcessorStep,
+    RobertaProcessing,
+    TemplateProcessing,
+    TextPiece,
+)
 
 __all__ = [
     "NativePlan",

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any, TypeAlias
 
-from .model import (
+from .steps import (
     BpeDecoder,
     ByteFallback,
     ByteLevel,

@@ -28,8 +28,9 @@ from tokcy.pattern import (
     word_split,
 )
 
-from .model import (
-    AddedToken,
+from .model import AddedToken
+from .normalizing import normalizer_of
+from .steps import (
     BertPreTokenizer,
     ByteLevel,
     CharDelimiterSplit,
@@ -46,7 +47,6 @@ from .model import (
     Whitespace,
     WhitespaceSplit,
 )
-from .normalizing import normalizer_of
 
 __all__ = ["TextPlan", "UnplannableTextError", "plan_text"]
 

@@ -21,7 +21,8 @@ from .components import read_normalizer, read_post_processor, read_pre_tokenizer
 from .decoders import read_decoder
 from .fields import U32_MAX, Node, shown
 from .lengths import read_padding, read_truncation
-from .model import AddedToken, BpeModel, Other, TokenizerSpec
+from .model import AddedToken, BpeModel, TokenizerSpec
+from .steps import Other
 
 __all__ = ["read_tokenizer_json"]
 
