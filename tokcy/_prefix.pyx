@@ -31,9 +31,10 @@ bytes with another beyond the last cut that it shares, a node names the cut that
 (`base`), and on the way down cuts beyond that are left out.
 
 **Threads.** Nodes do not change but for their place in the tree, and whoever reads one holds a
-reference. The lock is held to find the way and to add a node, not for the comparison. Who waits for
-it must not have the GIL: a fork holds all locks while it runs Python code. What is used least
-recently goes first, and leaves before what they hang on.
+reference. The lock is held to find the way and to add a node, but not for the comparison, unless
+the tree has changed by the time that a node is to be added. Who waits for it must not have the GIL:
+a fork holds all locks while it runs Python code. What is used least recently goes first, and leaves
+before what they hang on.
 """
 
 import os
