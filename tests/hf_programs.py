@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from hf_models import random_text
-from hf_surface import difference, outcome, ready
+from hf_surface import difference, outcome, outcome_of_several, ready
 from shrinking import shrunk
 from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers, processors
 
@@ -190,12 +190,9 @@ class Runner:
         return self.tokenizer.encode(words, is_pretokenized=True, add_special_tokens=special)
 
     def batch(self, texts: list[Any], special: bool, method: str) -> Any:
-        try:
-            return getattr(self.tokenizer, method)(texts, add_special_tokens=special)
-        except Exception as error:
-            if type(error) is not Exception:
-                raise
-            return "failed"  # of several texts that do, tokenizers tells of any
+        return outcome_of_several(
+            getattr(self.tokenizer, method), texts, add_special_tokens=special
+        )
 
     def truncate(self, **options: Any) -> Any:
         self.tokenizer.enable_truncation(**options)
@@ -216,8 +213,11 @@ class Runner:
         return self.tokenizer.decode(ids, skip_special_tokens=skip)
 
     def round_trip(self, texts: list[str], skip: bool) -> Any:
-        lists = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
-        return self.tokenizer.decode_batch(lists, skip_special_tokens=skip)
+        def encoded(texts: list[str]) -> list[list[int]]:
+            return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
+
+        lists = outcome_of_several(encoded, texts)
+        return lists, outcome(self.tokenizer.decode_batch, lists, skip_special_tokens=skip)
 
     def add(self, contents: list[str], flags: dict[str, bool]) -> Any:
         return self.tokenizer.add_tokens([AddedToken(content, **flags) for content in contents])
@@ -244,7 +244,10 @@ class Runner:
             self.tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
 
     def call(self, texts: Any, pairs: Any, options: dict[str, Any]) -> Any:
-        return self.tokenizer(texts, pairs, **options)
+        if isinstance(texts, str):
+            return self.tokenizer(texts, pairs, **options)
+        batches = (texts,) if pairs is None else (texts, pairs)
+        return outcome_of_several(self.tokenizer, *batches, **options)
 
     def convert(self, text: str, ids: list[int], skip: bool) -> Any:
         tokens = self.tokenizer.tokenize(text)

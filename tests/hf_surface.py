@@ -69,6 +69,26 @@ def outcome(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any
         return PANIC if panics else Raised(type(error).__name__, str(error))
 
 
+def outcome_of_several(call: Callable[..., Any], /, *texts: Any, **options: Any) -> Any:
+    """The same of a call with a batch; each time the same where several texts fail.
+
+    Of these `tokenizers` tells of the one that is first in time. (Of one that cannot be cut and
+    one that panics, in this order, release 0.23.3 told of the latter in 195 of 200 runs.) So it
+    is all that each of the texts by itself fails with.
+
+    Args:
+        texts: batches of one length, the first arguments of the call.
+    """
+    told = outcome(call, *texts, **options)
+    if not isinstance(told, Raised):
+        return told
+    alone = [
+        outcome(call, *([text] for text in row), **options) for row in zip(*texts, strict=True)
+    ]
+    reasons = {one for one in alone if isinstance(one, Raised)}
+    return sorted(reasons, key=repr) if told in reasons else told
+
+
 def fields(encoding: Any, mapped: bool = True) -> dict[str, Any]:
     """Everything that an Encoding tells, its chunks included; of later ones no maps."""
     with warnings.catch_warnings():

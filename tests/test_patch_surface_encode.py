@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hf_models import ADDED, HARD, MAKERS, NATIVE, hard_texts, small
-from hf_surface import agree, outcome
+from hf_surface import agree, outcome, outcome_of_several
 from tokenizers import Tokenizer
 
 MODELS = pytest.mark.parametrize("name", MAKERS)
@@ -128,9 +128,10 @@ def test_truncation(name: str, strategy: str, direction: str) -> None:
                 for text in TEXTS[:4]:
                     told.append(outcome(tokenizer.encode, text, None, False, special))
                 told.append(outcome(tokenizer.encode, *PAIRS[6], False, special))
-                told.append(outcome(tokenizer.encode_batch, list(TEXTS), False, special))
-            told.append(outcome(tokenizer.encode_batch, PAIRS[5:7]))
-            told.append(outcome(tokenizer.encode_batch_fast, list(TEXTS)))
+                batch, texts = tokenizer.encode_batch, list(TEXTS)
+                told.append(outcome_of_several(batch, texts, add_special_tokens=special))
+            told.append(outcome_of_several(tokenizer.encode_batch, PAIRS[5:7]))
+            told.append(outcome_of_several(tokenizer.encode_batch_fast, list(TEXTS)))
         tokenizer.no_truncation()
         return told, tokenizer.truncation, tokenizer.encode(TEXTS[1])
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hf_models import small
 from hf_programs import Program, Step, agree_on
-from hf_surface import NEWEST, agree
+from hf_surface import NEWEST, PANIC, Raised, agree, outcome, outcome_of_several
 from tokenizers import Tokenizer
 
 import tokcy
@@ -113,3 +113,22 @@ def test_a_program_is_told_by_the_steps_that_matter(monkeypatch: pytest.MonkeyPa
     with pytest.raises(AssertionError) as raised:
         agree_on([program], lambda: small("start"))
     assert str(raised.value).splitlines()[1:] == [repr(cut), repr(step)]
+
+
+def test_several_texts_that_fail() -> None:
+    tokenizer = small("start")
+    tokenizer.enable_truncation(9, stride=3, strategy="only_first")
+    cut_too_far = ("a", TEXT * 3)
+    panics = next(
+        pair
+        for pair in ((TEXT * 3, "a" * n) for n in range(9))
+        if outcome(tokenizer.encode, *pair) == PANIC
+    )
+    error = outcome(tokenizer.encode, *cut_too_far)
+    assert isinstance(error, Raised)
+    assert error != PANIC
+    batch = [cut_too_far] * 3 + [panics] * 3
+    told = [outcome_of_several(tokenizer.encode_batch, batch) for _ in range(20)]
+    assert all(one == sorted({error, PANIC}, key=repr) for one in told)
+    assert outcome_of_several(tokenizer.encode_batch, [panics]) == [PANIC]
+    assert isinstance(outcome_of_several(tokenizer.encode_batch, ["a"]), list)
