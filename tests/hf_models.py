@@ -6,8 +6,10 @@ import functools
 import json
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
 import synthetic
 from hf_surface import outcome, ready
 from tokenizers import (
@@ -195,6 +197,12 @@ MAKERS: dict[str, Callable[[], Tokenizer]] = {
 #: All that the patch may hand to tokcy; the rest shows that what it delegates is right.
 NATIVE = tuple(name for name in MAKERS if name != "word piece")
 
+#: Of each kind one: byte-level, SentencePiece's, not native. The others are for sweeps.
+SMALL = ("both ends", "llama", "word piece")
+SMALL_AND_SWEEP: list[Any] = [
+    name if name in SMALL else pytest.param(name, marks=pytest.mark.sweep) for name in MAKERS
+]
+
 
 @functools.cache
 def _json_of(name: str) -> str:
@@ -205,6 +213,41 @@ def small(name: str) -> Tokenizer:
     """A new object of that model, ready to encode natively where it is patched."""
     made: Tokenizer = ready(Tokenizer.from_str(_json_of(name)))
     return made
+
+
+TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.role == 'assistant' %}{% generation %}{{ m.content }}</s>{% endgeneration %}"
+    "{% else %}{{ m.content }}</s>{% endif %}\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+MESSAGES = [
+    {"role": "user", "content": "Hello <s> there"},
+    {"role": "assistant", "content": "Größe 👩‍👩‍👧  x"},
+    {"role": "user", "content": "e\u0301 Word"},
+]
+
+
+def fast(name: str, **options: Any) -> Any:
+    """The model in a tokenizer of ``transformers``, which has to be installed."""
+    import transformers
+
+    special = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
+    options = {**special, "chat_template": TEMPLATE, **options}
+    return ready(transformers.PreTrainedTokenizerFast(tokenizer_object=small(name), **options))
+
+
+def load_fast(folder: Path) -> Any:
+    """The tokenizer of that folder as ``transformers`` loads it, with a token to pad with."""
+    import transformers
+
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
+    except (ValueError, OSError):  # its own code would be needed
+        tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(str(folder))
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.convert_ids_to_tokens(0)
+    return tokenizer
 
 
 HARD = (

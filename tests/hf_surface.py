@@ -148,6 +148,8 @@ def seen(value: Any) -> Any:
         return ("Tokenizer", value.to_str())
     if isinstance(value, np.ndarray):
         return ("ndarray", str(value.dtype), value.shape, seen(value.tolist()))
+    if (type(value).__module__, kind) == ("torch", "Tensor"):  # PyTorch need not be there
+        return ("Tensor", str(value.dtype), tuple(value.shape), seen(value.tolist()))
     if isinstance(value, Mapping):
         return {key: seen(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hf_models import small
+from hf_models import load_fast, small
 from hf_surface import agree, difference, native_calls, outcome, ready, seen
 from tokenizers import Encoding
 
@@ -56,15 +56,7 @@ def texts(corpus: Callable[..., str]) -> list[str]:
 @pytest.fixture
 def new(model_path: Callable[[str], Path]) -> Callable[[str], Any]:
     """A tokenizer of transformers, loaded anew."""
-
-    def load(name: str) -> Any:
-        folder = str(model_path(name).parent)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        if tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.convert_ids_to_tokens(0)
-        return ready(tokenizer)
-
-    return load
+    return lambda name: ready(load_fast(model_path(name).parent))
 
 
 # ------------------------------------------------------------- transformers

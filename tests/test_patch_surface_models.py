@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hf_models import MAKERS, NATIVE, small
+from hf_models import MAKERS, NATIVE, load_fast, small
 from hf_programs import Writer, agree_on
 from hf_surface import native_calls
 from real_models import FALLBACK, FEW_AND_SWEEP
@@ -83,20 +83,9 @@ def test_changes(name: str, loaded: Callable[[str], Tokenizer], excerpts: list[s
 @pytest.fixture(scope="module")
 def loaded_fast(model_path: Callable[[str], Path]) -> Callable[[str], Any]:
     """The model as ``transformers`` loads it, with a token to pad with."""
-    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("transformers")
     logging.getLogger("transformers").setLevel(logging.ERROR)
-
-    def load(name: str) -> Any:
-        folder = str(model_path(name).parent)
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        except (ValueError, OSError):  # its own code would be needed
-            tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
-        if tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.convert_ids_to_tokens(0)
-        return tokenizer
-
-    return functools.lru_cache(maxsize=2)(load)
+    return functools.lru_cache(maxsize=2)(lambda name: load_fast(model_path(name).parent))
 
 
 @pytest.mark.parametrize("name", [*FEW_AND_SWEEP, *FALLBACK])

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hf_models import ADDED, HARD, MAKERS, NATIVE, hard_texts, small
-from hf_surface import agree, outcome, outcome_of_several, ready
+from hf_models import ADDED, HARD, MAKERS, MESSAGES, NATIVE, fast, hard_texts
+from hf_surface import agree, outcome, outcome_of_several
 
 transformers = pytest.importorskip("transformers")
 
@@ -31,29 +31,11 @@ RETURNED = {
     "return_attention_mask": True,
     "return_length": True,
 }
-TEMPLATE = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
-    "{% if m.role == 'assistant' %}{% generation %}{{ m.content }}</s>{% endgeneration %}"
-    "{% else %}{{ m.content }}</s>{% endif %}\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
-MESSAGES = [
-    {"role": "user", "content": "Hello <s> there"},
-    {"role": "assistant", "content": "Größe 👩‍👩‍👧  x"},
-    {"role": "user", "content": "e\u0301 Word"},
-]
 
 
 @pytest.fixture(autouse=True)
 def quiet() -> None:
     logging.getLogger("transformers").setLevel(logging.ERROR)
-
-
-def fast(name: str, **options: Any) -> Any:
-    """The model in a tokenizer of transformers."""
-    special = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
-    options = {**special, "chat_template": TEMPLATE, **options}
-    return ready(transformers.PreTrainedTokenizerFast(tokenizer_object=small(name), **options))
 
 
 def lists(tokenizer: Any, *texts: Any, **options: Any) -> dict[str, Any]:
