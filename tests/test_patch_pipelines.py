@@ -200,7 +200,9 @@ def test_an_engine_that_comes_midway() -> None:
 
     def case() -> Any:
         copied = Tokenizer.from_str(made.to_str())
-        tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=copied)
+        tokenizer = transformers.PreTrainedTokenizerFast(
+            tokenizer_object=copied, truncation_side="left"
+        )
         return classifier(tokenizer)(texts, truncation=True, max_length=12)
 
     before = tokcy.hf.patch_info()["delegated_calls"].get(WAITING, 0)
