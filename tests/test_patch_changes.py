@@ -129,6 +129,17 @@ def test_changes_of_others_do_not(name: str) -> None:
     assert attachment.twin_for(tokenizer, "a") is twin
 
 
+@pytest.mark.parametrize("made", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_copies_leave_engines_where_they_are(made: Callable[[Any], Any]) -> None:
+    """That of the original, and those of others; and what is new begins with none."""
+    tokenizer, other = small_tokenizer(), nested_tokenizer()
+    with tokcy.patched_hf():
+        assert [tokcy.hf.fallback_reason(each) for each in (tokenizer, other)] == [None, None]
+        copies = [made(each) for each in (tokenizer, word_tokenizer())]
+        assert [is_native(each.encode("a")) for each in (tokenizer, other)] == [True, True]
+        assert not any(is_native(each.encode("a")) for each in copies)
+
+
 @pytest.mark.usefixtures("at_once")
 def test_changes_through_others_that_share_a_component() -> None:
     tokenizer, other = nested_tokenizer(), nested_tokenizer()

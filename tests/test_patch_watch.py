@@ -63,6 +63,7 @@ COMPONENT_CHANGES: dict[str, tuple[bool, Callable[[Any], object]]] = {
     "item attribute": (False, lambda t: setattr(t.pre_tokenizer[1], "add_prefix_space", True)),
     "attribute": (False, lambda t: setattr(t.post_processor, "trim_offsets", False)),
     "model attribute": (False, lambda t: setattr(t.model, "dropout", 0.5)),
+    "same model state": (False, lambda t: t.model.__setstate__(t.model.__getstate__())),
     "model state": (True, lambda t: t.model.__setstate__(models.BPE({"c": 0}, []).__getstate__())),
 }
 

@@ -68,15 +68,32 @@ class Watch:
             if type(found).__name__ == "getset_descriptor" and name != "__dict__":
                 yield owner, name, _attribute(found, self._count)
             elif name == "__setstate__" and issubclass(owner, models.Model):
-                yield owner, name, _method(found, self._count_model)
+                yield owner, name, self._state_of_model(found)
             elif name in ("__setitem__", "__setstate__"):
                 yield owner, name, _method(found, self._count)
 
     def _count(self, component: Any) -> None:
         self.epoch = self._next()
 
-    def _count_model(self, component: Any) -> None:
-        self.skip()
+    def _state_of_model(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A replacement for the method of models that sets their state.
+
+        `copy.deepcopy` and `pickle` call it with each tokenizer that they make, as they first make
+        an empty model. That one must not cost all other tokenizers their engines.
+        """
+
+        @functools.wraps(original)
+        def change(model: Any, *arguments: Any, **options: Any) -> Any:
+            same = arguments == (model.__getstate__(),)
+            try:
+                return original(model, *arguments, **options)
+            finally:
+                if same:
+                    self._count(model)
+                else:
+                    self.skip()
+
+        return change
 
 
 def _attribute(original: Any, count: Callable[[Any], None]) -> property:
