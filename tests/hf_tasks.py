@@ -14,8 +14,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import synthetic
-from hf_models import MESSAGES
+from hf_models import MESSAGES, fast
 from hf_surface import outcome, ready
 from tokenizers import AddedToken
 
@@ -162,6 +163,17 @@ def text_generation(tokenizer: Any) -> Any:
     return [*told, outcome(write, TEXTS[:2], stop_sequence=["e", "ab"])]  # which needs a decoder
 
 
+def assisted_generation(tokenizer: Any) -> Any:
+    """By a model with a vocabulary of its own: what it suggests goes through both tokenizers.
+
+    Without sampling, which goes by the order of `get_vocab()`: another one each time.
+    """
+    other = fast("roberta")
+    helper = {"assistant_model": network("CausalLM", other), "assistant_tokenizer": other}
+    go_on = pipe("text-generation", "CausalLM", tokenizer, do_sample=False, **helper)
+    return [go_on(text, max_new_tokens=10) for text in (*TEXTS, MESSAGES)]
+
+
 def chat(tokenizer: Any) -> Any:
     """Messages, chats in a list and a generator; what the assistant began, or all that it says."""
     import transformers
@@ -257,6 +269,53 @@ def decision(tokenizer: Any) -> Any:
     return told
 
 
+def transcription(tokenizer: Any) -> Any:
+    """What Whisper hears in noise, with the times that its tokens tell; for its tokenizers only."""
+    import transformers
+
+    ids = tokenizer.get_vocab()
+    names = ("bos_token_id", "eos_token_id", "pad_token_id")
+    narrow = ("d_model", "encoder_ffn_dim", "decoder_ffn_dim", "max_target_positions")
+    single = ("encoder_layers", "decoder_layers")
+    heads = ("encoder_attention_heads", "decoder_attention_heads")
+    config = transformers.WhisperConfig(
+        **dict.fromkeys(names, ids["<|endoftext|>"]),
+        **dict(zip(narrow, (16, 16, 16, 100), strict=True)),
+        **dict.fromkeys(single, 1),
+        **dict.fromkeys(heads, 2),
+        vocab_size=len(tokenizer),
+        init_std=SPREAD,
+        decoder_start_token_id=ids["<|startoftranscript|>"],
+    )
+    transformers.set_seed(7)
+    model = transformers.WhisperForConditionalGeneration(config).eval()
+    vars(model.generation_config).update(
+        no_timestamps_token_id=ids["<|notimestamps|>"],
+        is_multilingual=True,
+        lang_to_id={f"<|{name}|>": ids[f"<|{name}|>"] for name in ("en", "de", "zh")},
+        task_to_id={name: ids[f"<|{name}|>"] for name in ("transcribe", "translate")},
+        alignment_heads=[[0, 0]],
+        return_timestamps=False,
+        max_length=60,
+    )
+    extractor = transformers.WhisperFeatureExtractor()
+    parts = {"model": model, "tokenizer": tokenizer, "feature_extractor": extractor}
+    hear = transformers.pipeline("automatic-speech-recognition", **parts, device="cpu")
+    noise, told = np.random.default_rng(1).standard_normal(80_000), []
+    for options in (
+        {},
+        {"return_timestamps": True},
+        {"return_timestamps": "word"},
+        {"return_language": True},
+        {"return_timestamps": True, "chunk_length_s": 3, "batch_size": 2},
+        {"generate_kwargs": {"language": "german", "do_sample": True}},
+    ):
+        transformers.set_seed(3)
+        told.append(hear(noise.astype(np.float32), **options))
+    assert all(one["text"] for one in told)
+    return told
+
+
 TASKS: dict[str, Callable[[Any], Any]] = {
     made.__name__: made
     for made in (
@@ -266,6 +325,7 @@ TASKS: dict[str, Callable[[Any], Any]] = {
         fill_mask,
         feature_extraction,
         text_generation,
+        assisted_generation,
         chat,
         streaming,
         zero_shot_classification,

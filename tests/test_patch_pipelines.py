@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hf_models import MESSAGES, NATIVE, SMALL_AND_SWEEP, TEMPLATE, fast, load_fast, small
 from hf_surface import agree, agree_by_itself, difference, native_calls, ready, seen
-from hf_tasks import TASKS, TEXTS, pipe
+from hf_tasks import TASKS, TEXTS, pipe, transcription
 from real_models import FALLBACK
 from real_models import NATIVE as NATIVE_MODELS
 from tokenizers import Tokenizer
@@ -66,6 +66,24 @@ def test_real_models(name: str, model_path: Callable[[str], Path]) -> None:
         return {task: of(copy.copy(tokenizer)) for task, of in TASKS.items()}
 
     agree(case, native=name not in FALLBACK)
+
+
+@pytest.mark.sweep
+def test_speech(model_path: Callable[[str], Path]) -> None:
+    folder = model_path("whisper_tiny").parent
+    agree(lambda: transcription(ready(load_fast(folder))), native=True)
+
+
+def test_saved_and_loaded(tmp_path: Path) -> None:
+    """A pipeline from a folder, which finds its model and its tokenizer there."""
+    classifier(fast("both ends")).save_pretrained(tmp_path)
+
+    def case() -> Any:
+        classify = transformers.pipeline("text-classification", str(tmp_path), device="cpu")
+        ready(classify.tokenizer)
+        return classify(TEXTS, top_k=None), classify(TEXTS, batch_size=4)
+
+    agree(case, native=True)
 
 
 # ------------------------------------------------- datasets, workers, threads

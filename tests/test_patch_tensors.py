@@ -212,6 +212,26 @@ def test_loaders(name: str, workers: int) -> None:
 
 
 @FEW
+def test_datasets(name: str) -> None:
+    """Rows as tensors: encoded before, or whenever they are asked for."""
+    datasets = pytest.importorskip("datasets")
+    datasets.disable_progress_bars()
+    texts = datasets.Dataset.from_dict({"text": TEXTS})
+
+    def case() -> Any:
+        tokenizer = fast(name)
+        options = {"padding": "max_length", "truncation": True, "max_length": 30}
+        encode = functools.partial(tokenizer, **options)
+        before = texts.map(lambda rows: encode(rows["text"]), batched=True, batch_size=4)
+        before = before.with_format("torch", ["input_ids", "attention_mask"])
+        later = texts.with_transform(lambda rows: encode(rows["text"], return_tensors="pt"))
+        loaders = [torch.utils.data.DataLoader(rows, batch_size=4) for rows in (before, later)]
+        return [list(loader) for loader in loaders], before[:2], later[3]
+
+    agree(case, native=name in NATIVE)
+
+
+@FEW
 def test_training(name: str) -> None:
     """Losses and weights, step by step, of models that read, fill in and go on with texts."""
 
