@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simd import variants
 
 from tokcy import EncodeTypeError, Tokenizer
-from tokcy._source import utf8
+from tokcy._source import agreement, utf8
 
 VARIANTS = variants(lambda name: utf8("", name))
 tok = Tokenizer.from_json(json.dumps(synthetic.model_from_merges([])))
@@ -65,6 +65,53 @@ def test_simd_variants_agree(parts: list[tuple[str, int]]) -> None:
     text = "".join(part + "a" * n for part, n in parts)
     for simd in VARIANTS:
         assert utf8(text, simd) == text.encode()
+
+
+def agreement_of(text: str, data: bytes) -> tuple[int, int]:
+    """The same, one character after the other."""
+    at = 0
+    for n, character in enumerate(text):
+        if "\ud800" <= character <= "\udfff" or not data.startswith(character.encode(), at):
+            return n, at
+        at += len(character.encode())
+    return len(text), at
+
+
+@given(
+    st.sampled_from(ALPHABETS).flatmap(
+        lambda letters: st.tuples(
+            st.lists(
+                st.tuples(
+                    st.text(alphabet=letters + "\ud800", max_size=3), st.sampled_from(BORDERS)
+                ),
+                max_size=5,
+            ),
+            st.one_of(st.none(), st.integers(0, 10**6)),
+            st.binary(max_size=3),
+        )
+    )
+)
+def test_agreement_with_bytes(case: tuple[list[tuple[str, int]], int | None, bytes]) -> None:
+    parts, changed, behind = case
+    text = "".join(part + "a" * n for part, n in parts)
+    data = bytearray(text.encode(errors="replace") + behind)
+    if changed is not None and data:
+        data[changed % len(data)] ^= 1 << changed % 7
+    for view in (bytes(data), bytes(data[: (changed or 0) % (len(data) + 1)])):
+        for simd in VARIANTS:
+            assert agreement(text, view, simd) == agreement_of(text, view)
+
+
+@pytest.mark.parametrize("simd", VARIANTS)
+def test_agreement_stops_at_any_difference(simd: str) -> None:
+    for rest in ("a", "é", "中", "🙂"):
+        text = "🙂" + rest * 200
+        data = text.encode()
+        for at in range(len(data)):
+            other = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+            expected = len(data[:at].decode(errors="ignore"))
+            assert agreement(text, other, simd)[0] == expected
+            assert agreement(text, data[:at], simd)[0] == expected
 
 
 @pytest.mark.parametrize("simd", VARIANTS)

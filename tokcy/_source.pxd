@@ -2,12 +2,26 @@
 
 from libc.stdint cimport uint8_t
 
-
 cdef struct Source:
     const uint8_t* bytes    # the string's own where that is ASCII, and alive as long as it is
     size_t size
     uint8_t* owned          # or NULL
 
 
+cdef struct Wide:           # a string that is not ASCII, as it is compared with bytes
+    const void* data
+    int width               # bytes of a character
+    size_t length
+    size_t n                # characters that were found to agree
+    size_t at               # bytes of UTF-8 that they are
+
+
 cdef int source_open(object text, Source* source) except -1
+cdef int source_open_from(object text, size_t first, size_t begin, Source* source) except -1
 cdef void source_close(Source* source) noexcept nogil
+
+cdef bint is_wide(object text, size_t length)
+cdef void wide_open(object text, Wide* wide)
+cdef size_t wide_unit(const Wide* wide, size_t i, uint8_t* unit) noexcept nogil
+cdef int wide_byte(const Wide* wide, size_t at) noexcept nogil
+cdef size_t wide_shared(Wide* wide, size_t at, const uint8_t* bytes, size_t size) noexcept nogil

@@ -8,6 +8,7 @@ doubles the memory of a server's texts. This one releases the GIL and leaves not
 
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free
+from libc.string cimport memcpy
 
 from tokcy._platform cimport tk_alloc_large
 from tokcy._transcode cimport (
@@ -38,38 +39,52 @@ cdef int source_open(object text, Source* source) except -1:
     Raises:
         EncodeTypeError: not a str, or one with a lone surrogate.
     """
-    return open_by(best, text, source)
+    return open_by(best, text, 0, 0, source)
 
 
-cdef int open_by(const tk_transcode_ops* simd, object text, Source* source) except -1:
+cdef int source_open_from(object text, size_t first, size_t begin, Source* source) except -1:
+    """The same of what follows the first characters; what stands before is not to be touched.
+
+    Args:
+        first: characters that are left out, all of them without a lone surrogate.
+        begin: their bytes.
+    """
+    return open_by(best, text, first, begin, source)
+
+
+cdef int open_by(const tk_transcode_ops* simd, object text, size_t first, size_t begin,
+                 Source* source) except -1:
     cdef size_t length, done
     cdef int width
-    cdef void* data
+    cdef const uint8_t* data
     if not isinstance(text, str):
         raise EncodeTypeError(f"text must be str, not {type(text).__name__}")
     length = PyUnicode_GET_LENGTH(text)
     width = PyUnicode_KIND(text)        # bytes per character
-    data = PyUnicode_DATA(text)
+    data = <const uint8_t*>PyUnicode_DATA(text)
     source.owned = NULL
     if PyUnicode_IS_ASCII(text):
-        source.bytes = <const uint8_t*>data
+        source.bytes = data
         source.size = length
         return 0
+    data += first * width
+    length -= first
     # Of the pages of such a block only those that are written to take memory.
     source.owned = <uint8_t*>tk_alloc_large((width + (width < 4)) * length + TK_TRANSCODE_SLACK,
                                             length)
     if source.owned == NULL:
         raise MemoryError
-    source.bytes = source.owned
     if length < SHORT_TEXT:
         done = simd.encode(width, data, length, source.owned, &source.size)
     else:
         with nogil:
             done = simd.encode(width, data, length, source.owned, &source.size)
+    source.bytes = source.owned - begin
+    source.size += begin
     if done < length:
         source_close(source)
         raise EncodeTypeError(
-            f"text holds the lone surrogate {text[done]!r} at index {done}, "
+            f"text holds the lone surrogate {text[first + done]!r} at index {first + done}, "
             "which UTF-8 cannot express"
         )
     return 0
@@ -78,6 +93,58 @@ cdef int open_by(const tk_transcode_ops* simd, object text, Source* source) exce
 cdef void source_close(Source* source) noexcept nogil:
     free(source.owned)
     source.owned = NULL
+
+
+# ------------------------------------------------------------- compared in place
+
+cdef bint is_wide(object text, size_t length):
+    """Whether it is a string that is not ASCII, of at least so many characters."""
+    return (isinstance(text, str) and not PyUnicode_IS_ASCII(text)
+            and <size_t>PyUnicode_GET_LENGTH(text) >= length)
+
+
+cdef void wide_open(object text, Wide* wide):
+    """Get ready to compare such a string, which must stay alive."""
+    wide.data = PyUnicode_DATA(text)
+    wide.width = PyUnicode_KIND(text)
+    wide.length = PyUnicode_GET_LENGTH(text)
+    wide.n = wide.at = 0
+
+
+cdef size_t wide_unit(const Wide* wide, size_t i, uint8_t* unit) noexcept nogil:
+    """Write the UTF-8 of one character, and how many bytes; 0 for a surrogate, and at the end."""
+    cdef uint8_t bytes[4 + TK_TRANSCODE_SLACK]
+    cdef size_t n = 0
+    if i < wide.length:
+        best.encode(wide.width, <const uint8_t*>wide.data + i * wide.width, 1, bytes, &n)
+        memcpy(unit, bytes, n)
+    return n
+
+
+cdef int wide_byte(const Wide* wide, size_t at) noexcept nogil:
+    """The byte at a place up to which all agreed, or -1 at the end."""
+    cdef uint8_t unit[4]
+    cdef size_t n = wide_unit(wide, wide.n, unit)
+    return unit[at - wide.at] if at - wide.at < n else -1
+
+
+cdef size_t wide_shared(Wide* wide, size_t at, const uint8_t* bytes, size_t size) noexcept nogil:
+    """How many of these bytes follow at a place up to which all agreed."""
+    cdef uint8_t unit[4]
+    cdef size_t within = at - wide.at, done = 0, n
+    if within == 0:
+        wide.n += best.agree(wide.width, <const uint8_t*>wide.data + wide.n * wide.width,
+                             wide.length - wide.n, bytes, size, &done)
+        wide.at += done
+    n = wide_unit(wide, wide.n, unit)
+    while within < n and done < size and unit[within] == bytes[done]:
+        within += 1
+        done += 1
+    if within == 0 or within < n:
+        return done
+    wide.n += 1
+    wide.at += n
+    return done + wide_shared(wide, wide.at, bytes + done, size - done)
 
 
 def utf8(text, str simd=None) -> bytes:
@@ -89,8 +156,28 @@ def utf8(text, str simd=None) -> bytes:
     """
     cdef const tk_transcode_ops* found = transcode_by(best, simd)
     cdef Source source
-    open_by(found, text, &source)
+    open_by(found, text, 0, 0, &source)
     try:
         return source.bytes[:source.size]
     finally:
         source_close(&source)
+
+
+def agreement(text, data, str simd=None) -> tuple[int, int]:
+    """How many characters of a string stand at the beginning of bytes, and how many bytes they are.
+
+    Args:
+        data: any bytes.
+        simd: as in `utf8`.
+
+    Raises:
+        ValueError: the processor lacks the variant.
+    """
+    cdef const tk_transcode_ops* found = transcode_by(best, simd)
+    cdef const uint8_t[::1] view = data
+    cdef Wide wide
+    cdef size_t n, agreed = 0
+    wide_open(text, &wide)
+    n = found.agree(wide.width, wide.data, wide.length, &view[0] if len(view) else NULL, len(view),
+                    &agreed)
+    return n, agreed

@@ -16,6 +16,10 @@ typedef struct {
      * characters were written, fewer than `length` where a surrogate follows; `*size` receives
      * the bytes. `out` has room for the most bytes that they can need, and the slack. */
     size_t (*encode)(int width, const void *text, size_t length, uint8_t *out, size_t *size);
+    /* How many of `length` characters have, one after the other, the UTF-8 that stands at `bytes`,
+     * of which there are `size`; `*agreed` receives how many of these that are. */
+    size_t (*agree)(int width, const void *text, size_t length, const uint8_t *bytes, size_t size,
+                    size_t *agreed);
     /* Whether these bytes, behind which there is the slack, are UTF-8; if so, `*length` receives
      * how many characters they are, and `*greatest` a byte: the greatest of all. */
     int (*check)(const uint8_t *text, size_t size, size_t *length, uint8_t *greatest);
@@ -94,7 +98,33 @@ static size_t tk_encode_scalar(int width, const void *text, size_t length, uint8
     return TK_BY_WIDTH(tk_encode_units, width, text, length, out, size);
 }
 
-static const tk_transcode_ops tk_transcode_scalar = {"scalar", tk_encode_scalar, NULL, NULL};
+TK_ALWAYS_INLINE size_t tk_agree_units(int width, const void *text, size_t length,
+                                       const uint8_t *bytes, size_t size, size_t *agreed) {
+    uint8_t units[4 * 16];
+    size_t i = 0, at = 0, n, step;
+    while (i < length) {
+        for (step = length - i < 16 ? 1 : 16;; step = 1) {
+            const char *from = (const char *)text + (size_t)width * i;
+            if (tk_encode_units(width, from, step, units, &n) == step && n <= size - at &&
+                !memcmp(units, bytes + at, n))
+                break;
+            if (step == 1) goto end;
+        }
+        i += step;
+        at += n;
+    }
+end:
+    *agreed = at;
+    return i;
+}
+
+static size_t tk_agree_scalar(int width, const void *text, size_t length, const uint8_t *bytes,
+                              size_t size, size_t *agreed) {
+    return TK_BY_WIDTH(tk_agree_units, width, text, length, bytes, size, agreed);
+}
+
+static const tk_transcode_ops tk_transcode_scalar = {"scalar", tk_encode_scalar, tk_agree_scalar,
+                                                     NULL, NULL};
 
 #if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
 #define TK_TRANSCODE_X86 1
@@ -113,8 +143,8 @@ TK_AVX2_INLINE __m256i tk_load_8(int width, const void *text, size_t i) {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)from));
 }
 
-/* Copy 32 characters if all of them are ASCII. */
-TK_AVX2_INLINE int tk_copy_ascii_32(int width, const void *text, size_t i, uint8_t *to) {
+/* Make bytes of 32 characters if all of them are ASCII. */
+TK_AVX2_INLINE int tk_pack_ascii_32(int width, const void *text, size_t i, __m256i *out) {
     const __m256i *from = (const __m256i *)(const void *)((const char *)text + (size_t)width * i);
     __m256i seen = _mm256_loadu_si256(from), bytes = seen;
     __m256i high = _mm256_set1_epi32(
@@ -130,9 +160,8 @@ TK_AVX2_INLINE int tk_copy_ascii_32(int width, const void *text, size_t i, uint8
         bytes = _mm256_packus_epi16(_mm256_packus_epi32(bytes, b), _mm256_packus_epi32(c, d));
         bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     }
-    if (!_mm256_testz_si256(seen, high)) return 0;
-    _mm256_storeu_si256((__m256i *)(void *)to, bytes);
-    return 1;
+    *out = bytes;
+    return _mm256_testz_si256(seen, high);
 }
 
 /* Write eight characters; where they end, or NULL if there is a surrogate among them. */
@@ -173,8 +202,10 @@ TK_AVX2_INLINE size_t tk_encode_wide_avx2(int width, const void *text, size_t le
                                           uint8_t *out, size_t *size) {
     size_t i = 0;
     uint8_t *to = out;
+    __m256i ascii;
     while (length - i >= 32) {
-        if (tk_copy_ascii_32(width, text, i, to)) {
+        if (tk_pack_ascii_32(width, text, i, &ascii)) {
+            _mm256_storeu_si256((__m256i *)(void *)to, ascii);
             to += 32;
             i += 32;
             continue;
@@ -196,7 +227,37 @@ TK_AVX2 static size_t tk_encode_avx2(int width, const void *text, size_t length,
     return TK_BY_WIDTH(tk_encode_wide_avx2, width, text, length, out, size);
 }
 
-static const tk_transcode_ops tk_transcode_avx2 = {"avx2", tk_encode_avx2, NULL, NULL};
+TK_AVX2_INLINE size_t tk_agree_wide_avx2(int width, const void *text, size_t length,
+                                         const uint8_t *bytes, size_t size, size_t *agreed) {
+    uint8_t units[4 * 32 + TK_TRANSCODE_SLACK];
+    size_t i = 0, at = 0, n;
+    __m256i ascii;
+    while (length - i >= 32 && size - at >= 32) {
+        const char *from = (const char *)text + (size_t)width * i;
+        if (tk_pack_ascii_32(width, text, i, &ascii)) {
+            __m256i stored = _mm256_loadu_si256((const __m256i *)(const void *)(bytes + at));
+            if (_mm256_movemask_epi8(_mm256_cmpeq_epi8(ascii, stored)) != -1) break;
+            n = 32;
+        } else if (tk_encode_wide_avx2(width, from, 32, units, &n) < 32 || n > size - at ||
+                   memcmp(units, bytes + at, n)) {
+            break;
+        }
+        i += 32;
+        at += n;
+    }
+    i += tk_agree_scalar(width, (const char *)text + (size_t)width * i, length - i, bytes + at,
+                         size - at, &n);
+    *agreed = at + n;
+    return i;
+}
+
+TK_AVX2 static size_t tk_agree_avx2(int width, const void *text, size_t length,
+                                    const uint8_t *bytes, size_t size, size_t *agreed) {
+    return TK_BY_WIDTH(tk_agree_wide_avx2, width, text, length, bytes, size, agreed);
+}
+
+static const tk_transcode_ops tk_transcode_avx2 = {"avx2", tk_encode_avx2, tk_agree_avx2, NULL,
+                                                   NULL};
 
 /* ---- AVX-512: sixteen characters become four bytes each, and one instruction drops the empty */
 
@@ -210,32 +271,31 @@ TK_AVX512_INLINE __m512i tk_load_16(int width, const void *text, size_t i, __mma
     return _mm512_maskz_loadu_epi32(lanes, from);
 }
 
-/* Copy 64 characters if all of them are ASCII. */
-TK_AVX512_INLINE int tk_copy_ascii_64(int width, const void *text, size_t i, uint8_t *to) {
+/* Make bytes of 64 characters if all of them are ASCII. */
+TK_AVX512_INLINE int tk_pack_ascii_64(int width, const void *text, size_t i, __m512i *out) {
     const char *from = (const char *)text + (size_t)width * i;
+    __m512i a = _mm512_loadu_si512(from), b, c, d, seen;
     if (width == 1) {
-        __m512i bytes = _mm512_loadu_si512(from);
-        if (_mm512_movepi8_mask(bytes)) return 0;
-        _mm512_storeu_si512(to, bytes);
-    } else if (width == 2) {
-        __m512i a = _mm512_loadu_si512(from), b = _mm512_loadu_si512(from + 64);
-        if (_mm512_test_epi16_mask(_mm512_or_si512(a, b), _mm512_set1_epi16(~0x7F))) return 0;
-        _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtepi16_epi8(a));
-        _mm256_storeu_si256((__m256i *)(void *)(to + 32), _mm512_cvtepi16_epi8(b));
-    } else {
-        __m512i seen = _mm512_setzero_si512();
-        for (int k = 0; k < 4; k++) {
-            __m512i a = _mm512_loadu_si512(from + 64 * k);
-            seen = _mm512_or_si512(seen, a);
-            _mm_storeu_si128((__m128i *)(void *)(to + 16 * k), _mm512_cvtepi32_epi8(a));
-        }
-        if (_mm512_test_epi32_mask(seen, _mm512_set1_epi32(~0x7F))) return 0;
+        *out = a;
+        return !_mm512_movepi8_mask(a);
     }
-    return 1;
+    b = _mm512_loadu_si512(from + 64);
+    if (width == 2) {
+        *out = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7),
+                                        _mm512_packus_epi16(a, b));
+        return !_mm512_test_epi16_mask(_mm512_or_si512(a, b), _mm512_set1_epi16(~0x7F));
+    }
+    c = _mm512_loadu_si512(from + 128);
+    d = _mm512_loadu_si512(from + 192);
+    seen = _mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d));
+    a = _mm512_packus_epi16(_mm512_packus_epi32(a, b), _mm512_packus_epi32(c, d));
+    *out = _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), a);
+    return !_mm512_test_epi32_mask(seen, _mm512_set1_epi32(~0x7F));
 }
 
-/* Write the first n ≤ 16 of these characters, up to a surrogate; how many were written. */
-TK_AVX512_INLINE size_t tk_encode_16(__m512i c, size_t n, uint8_t **to) {
+/* The bytes of the first n ≤ 16 of these characters, up to a surrogate; how many they are. */
+TK_AVX512_INLINE size_t tk_units_16(__m512i c, size_t n, __m512i *units, size_t *size) {
     /* Bits 18, 12, 6 and 0 and the seven above of both characters of a 64-bit word. */
     const __m512i shifts = _mm512_set1_epi64(0x20262C3200060C12);
     __mmask16 two = _mm512_cmpge_epu32_mask(c, _mm512_set1_epi32(0x80));
@@ -254,8 +314,8 @@ TK_AVX512_INLINE size_t tk_encode_16(__m512i c, size_t n, uint8_t **to) {
     bytes = _mm512_mask_slli_epi32(bytes, (__mmask16)~two, c, 24);
     keep = _mm512_test_epi8_mask(bytes, bytes) | UINT64_C(0x8888888888888888);
     if (n < 16) keep &= (UINT64_C(1) << 4 * n) - 1;
-    _mm512_storeu_si512(*to, _mm512_maskz_compress_epi8(keep, bytes));
-    *to += __builtin_popcountll(keep);
+    *units = _mm512_maskz_compress_epi8(keep, bytes);
+    *size = (size_t)__builtin_popcountll(keep);
     return n;
 }
 
@@ -263,17 +323,21 @@ TK_AVX512_INLINE size_t tk_encode_wide_avx512(int width, const void *text, size_
                                               uint8_t *out, size_t *size) {
     size_t i = 0, stop;
     uint8_t *to = out;
+    __m512i ascii, units;
     while (i < length) {
         stop = length - i < 64 ? length : i + 64;
-        if (length - i >= 64 && tk_copy_ascii_64(width, text, i, to)) {
+        if (length - i >= 64 && tk_pack_ascii_64(width, text, i, &ascii)) {
+            _mm512_storeu_si512(to, ascii);
             to += 64;
             i += 64;
             continue;
         }
         while (i < stop) {
-            size_t n = stop - i < 16 ? stop - i : 16;
+            size_t n = stop - i < 16 ? stop - i : 16, n_bytes;
             __mmask16 lanes = (__mmask16)((1 << n) - 1);
-            size_t written = tk_encode_16(tk_load_16(width, text, i, lanes), n, &to);
+            size_t written = tk_units_16(tk_load_16(width, text, i, lanes), n, &units, &n_bytes);
+            _mm512_storeu_si512(to, units);
+            to += n_bytes;
             i += written;
             if (written < n) goto end;
         }
@@ -286,6 +350,35 @@ end:
 TK_AVX512 static size_t tk_encode_avx512(int width, const void *text, size_t length,
                                          uint8_t *out, size_t *size) {
     return TK_BY_WIDTH(tk_encode_wide_avx512, width, text, length, out, size);
+}
+
+TK_AVX512_INLINE size_t tk_agree_wide_avx512(int width, const void *text, size_t length,
+                                             const uint8_t *bytes, size_t size, size_t *agreed) {
+    size_t i = 0, at = 0, n;
+    __m512i units;
+    while (length - i >= 64 && size - at >= 64) {
+        if (tk_pack_ascii_64(width, text, i, &units)) {
+            if (_mm512_cmpneq_epi8_mask(units, _mm512_loadu_si512(bytes + at))) break;
+            i += 64;
+            at += 64;
+        } else if (tk_units_16(tk_load_16(width, text, i, 0xFFFF), 16, &units, &n) < 16 ||
+                   _mm512_mask_cmpneq_epi8_mask(UINT64_MAX >> (64 - n), units,
+                                                _mm512_loadu_si512(bytes + at))) {
+            break;
+        } else {
+            i += 16;
+            at += n;
+        }
+    }
+    i += tk_agree_scalar(width, (const char *)text + (size_t)width * i, length - i, bytes + at,
+                         size - at, &n);
+    *agreed = at + n;
+    return i;
+}
+
+TK_AVX512 static size_t tk_agree_avx512(int width, const void *text, size_t length,
+                                        const uint8_t *bytes, size_t size, size_t *agreed) {
+    return TK_BY_WIDTH(tk_agree_wide_avx512, width, text, length, bytes, size, agreed);
 }
 
 /* Among 64 bytes: those that break a rule of UTF-8 but for the count of continuation bytes. */
@@ -439,8 +532,8 @@ TK_AVX512 static void tk_decode_avx512(const uint8_t *text, size_t size, int wid
         tk_decode_wide_avx512(4, text, size, (char *)out);
 }
 
-static const tk_transcode_ops tk_transcode_avx512 = {"avx512", tk_encode_avx512, tk_check_avx512,
-                                                     tk_decode_avx512};
+static const tk_transcode_ops tk_transcode_avx512 = {"avx512", tk_encode_avx512, tk_agree_avx512,
+                                                     tk_check_avx512, tk_decode_avx512};
 #endif /* x86-64 with GNU intrinsics */
 
 /* The variant of that name if this processor has it, else the next simpler one. */
