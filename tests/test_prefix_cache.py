@@ -51,7 +51,7 @@ def test_a_conversation_is_encoded_once() -> None:
 
 
 def test_memory_grows_with_the_text_and_not_with_its_turns() -> None:
-    """Text, ids and cuts are kept once each, in some log(turns) pieces."""
+    """Text, ids and cuts are kept once each, in pieces of some kilobytes."""
     choose = Random(2)
     prompts = conversation(choose, 200)
     cache = tokcy.PrefixCache()
@@ -164,7 +164,7 @@ def test_segments_go_on_from_the_end_of_one() -> None:
 # ----------------------------------------------------------------------------------------- bounds
 
 
-@pytest.mark.parametrize("max_bytes", [0, 1, 300, 2000, 5000, 20_000])
+@pytest.mark.parametrize("max_bytes", [0, 1, 200, 2000, 5000, 20_000])
 def test_bound(max_bytes: int) -> None:
     choose = Random(max_bytes)
     cache = tokcy.PrefixCache(max_bytes)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pipelines
 import pytest
@@ -172,10 +173,15 @@ class Twin:
     def __init__(self, choose: Random) -> None:
         self.choose = choose
         self.stores = [
-            PrefixStore(64 << 20, apart=choose.choice([0, 0, 30])),
-            PrefixStore(choose.choice([0, 600, 3000]), apart=0),
+            PrefixStore(64 << 20, apart=choose.choice([0, 0, 30]), **self.ways()),
+            PrefixStore(choose.choice([0, 600, 3000]), apart=0, **self.ways()),
         ]
         self.n_hits = 0
+        self.given: list[tuple[Any, list[int]]] = []
+
+    def ways(self) -> dict[str, Any]:
+        choose = self.choose
+        return {"views": choose.random() < 0.6, "wide_from": choose.choice([0, 0, 4096])}
 
     def views(self, key: bytes) -> list[PrefixView]:
         return [PrefixView(store, key.ljust(16)) for store in self.stores]
@@ -190,6 +196,13 @@ class Twin:
             found = backend.encode(text, special, added, None, view)  # type: ignore[attr-defined]
             assert found.tolist() == expected, text
             assert view.store.bytes <= view.store.max_bytes
+            self.given.append((found, expected))
+
+    def check_again(self) -> None:
+        """What was given stays as it was."""
+        for found, expected in self.given:
+            assert found.tolist() == expected
+        self.given.clear()
 
     def check_segments(
         self, backend: object, views: list[PrefixView], segments: list[tuple[str, bool]]
@@ -208,6 +221,7 @@ class Twin:
             for view in views:
                 found = engine.encode_segments(segments, True, joined, False, known=view)
                 assert found.tolist() == expected, segments
+                self.given.append((found, expected))
 
 
 def check_file(choose: Random, twin: Twin, file: Model, key: bytes) -> None:
@@ -229,6 +243,7 @@ def check_file(choose: Random, twin: Twin, file: Model, key: bytes) -> None:
         flags = [choose.random() < 0.6 for _ in ends]
         segments = [(text[a:b], flag) for a, b, flag in zip(ends, ends[1:], flags, strict=False)]
         twin.check_segments(backends[0], views, segments)
+    twin.check_again()
     twin.n_hits += views[0].hits
 
 
@@ -286,7 +301,8 @@ MODELS = ["qwen3", "phi3_mini", "llama3", "gemma3", "mistral03", "deepseek_v3", 
 def test_real_conversations(model_path: Callable[[str], Path], corpus: Callable[..., str]) -> None:
     """Models of all kinds share one small cache; their conversations grow, branch and change."""
     choose = Random(1)
-    caches = [tokcy.PrefixCache(1 << 20), tokcy.PrefixCache()]
+    caches = [tokcy.PrefixCache(1 << 20), tokcy.PrefixCache(), tokcy.PrefixCache(read_only=True)]
+    given = []
     lines = corpus("agent_chatml", 60_000).split("<|im_end|>")
     for name in MODELS:
         tok = tokcy.Tokenizer.from_file(model_path(name))
@@ -301,8 +317,10 @@ def test_real_conversations(model_path: Callable[[str], Path], corpus: Callable[
             for cache in caches:
                 found = tok.encode(text, add_special_tokens=special, prefix_cache=cache)
                 assert found.tolist() == expected
+                given.append((found, expected))
                 n = tok.count(text, add_special_tokens=special, prefix_cache=cache)
                 assert n == len(expected)
         assert tok.encode_to_list(text, prefix_cache=caches[0]) == tok.encode_to_list(text)
     assert caches[1].cached_tokens > caches[1].uncached_tokens
     assert caches[0].evictions > 0
+    assert all(found.tolist() == expected for found, expected in given)

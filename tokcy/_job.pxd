@@ -44,7 +44,6 @@ cdef struct Job:
     uint32_t* ids           # of all units behind each other
     uint32_t* room          # memory of the ids of a long text, which may be taken; else NULL
     size_t before           # ids to leave room for in front of these
-    size_t n_known          # the last of them: those of the text before, known already
     size_t after            # and behind them
     size_t n_ids            # in place so far
     size_t n_placed         # units whose ids are in place

@@ -2,22 +2,12 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
+from tokcy._idbuffer cimport IdBuffer
+from tokcy._runs cimport Stream
+
 
 cdef enum:
     KEY_BYTES = 16
-
-
-cdef struct Run:            # of a stream: bytes, and a mark before them
-    const uint8_t* bytes
-    size_t size
-    size_t begin            # place in the stream of the first byte; the mark is before it
-    uint8_t mark
-
-
-cdef struct Stream:
-    Run* runs
-    size_t n_runs
-    size_t size
 
 
 cdef struct Cut:
@@ -37,10 +27,9 @@ cdef struct Node:           # some bytes of streams, and the cuts that came with
     size_t memory
     size_t size             # of its bytes
     size_t n_cuts
-    size_t n_ids            # between `base` and the last cut
     Cut base                # the last cut before its own: its ids go on from there
     Cut* cuts
-    uint32_t* ids
+    IdBuffer* buffer        # with the ids between `base` and the last cut; or NULL
     uint8_t* bytes
 
 
@@ -48,12 +37,12 @@ cdef struct Step:           # of the way of a stream from the root
     Node* node
     size_t begin            # place in the stream of the node's first byte
     size_t n_cuts           # of the node's cuts that hold for what comes below it
+    bint leaf               # nothing was below it
 
 
 cdef struct Found:
     Step* steps
-    size_t n_steps          # those that the stream shares bytes with
-    size_t n_held           # those whose nodes are to be given back
+    size_t n_steps
     size_t capacity
     size_t common           # bytes that the stream shares with a stored one
     uint64_t version        # of the tree
@@ -76,14 +65,20 @@ cdef class PrefixStore:
     cdef size_t n_evicted
     cdef readonly size_t max_bytes
     cdef readonly size_t apart
+    cdef readonly bint views
+    cdef readonly size_t wide_from
     cdef void drop_all(self) noexcept nogil
     cdef int find(self, const Stream* stream, Found* found) noexcept nogil
-    cdef int walk(self, const Stream* stream, Found* found) noexcept nogil
+    cdef int walk(self, const Stream* stream, Found* found, bint locked) noexcept nogil
+    cdef bint step_down(self, Node* node, uint8_t byte, bint locked, Step* step) noexcept nogil
+    cdef int find_again(self, const Stream* stream, Found* found) noexcept nogil
     cdef void give_back(self, Found* found) noexcept nogil
     cdef int finish(self, const Stream* stream, Found* found, const Cut* base, const Cut* cuts,
-                    size_t n_cuts, const uint32_t* ids, size_t reach) noexcept nogil
+                    size_t n_cuts, IdBuffer* buffer, size_t reach) noexcept nogil
+    cdef bint gains(self, const Found* found, const Cut* base, size_t n_cuts,
+                    size_t end) noexcept nogil
     cdef int add(self, const Stream* stream, const Found* found, const Cut* base,
-                 const Cut* cuts, size_t n_cuts, const uint32_t* ids, size_t end) noexcept nogil
+                 const Cut* cuts, size_t n_cuts, IdBuffer* buffer, size_t end) noexcept nogil
     cdef Node* split(self, Node* node, size_t begin, size_t size) noexcept nogil
     cdef bint make_room(self, const Found* found, size_t n_kept, size_t memory) noexcept nogil
     cdef void attach(self, Node* node, Node* parent) noexcept nogil
@@ -100,5 +95,10 @@ cdef class PrefixView:
     cdef readonly size_t uncached_tokens
 
 
+cdef size_t n_characters(const Found* found, size_t begin, size_t end) noexcept nogil
 cdef bint cut_at(const Found* found, size_t limit, Cut* out) noexcept nogil
-cdef void copy_ids(const Found* found, const Cut* cut, uint32_t* out) noexcept nogil
+cdef void copy_ids(const Found* found, size_t begin, const Cut* cut, uint32_t* out) noexcept nogil
+cdef size_t stored_end(const Stream* stream, const Cut* cuts, size_t n_cuts,
+                       size_t reach) noexcept nogil
+cdef IdBuffer* buffer_for(const Found* found, const Cut* base, const uint32_t* ids, size_t n_ids,
+                          bint stored, const uint32_t* front, size_t n_front) noexcept nogil

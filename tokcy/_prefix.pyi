@@ -6,7 +6,11 @@ from typing_extensions import Self
 class PrefixStore:
     max_bytes: int
     apart: int
-    def __new__(cls, max_bytes: int, apart: int = 4096) -> Self: ...
+    views: bool
+    wide_from: int
+    def __new__(
+        cls, max_bytes: int, apart: int = 4096, views: bool = False, wide_from: int = 4096
+    ) -> Self: ...
     @property
     def bytes(self) -> int: ...
     @property

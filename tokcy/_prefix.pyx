@@ -1,10 +1,7 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Texts that were encoded before, as a tree of their bytes, with the ids up to certain cuts.
 
-A *stream* is what a text and all that its ids depend on come to as bytes: the key of a tokenizer
-and how it is to be read, then the segments of the text. Before each stands a mark, a byte that
-UTF-8 does not have, which tells whether the segment is trusted. So plain text, another split into
-segments and another trust are different streams.
+A *stream* is a text with all that its ids depend on, as bytes (see _runs).
 
 A *cut* is a place in a stream behind which the rest is encoded as if nothing stood before: the end
 of an added token that is found in the raw text, or of a segment. The tree has the cuts of each
@@ -19,22 +16,21 @@ last that it finds again with the same state of the search. (Behind an rstrip to
 two places: the end of the whitespace, and the end of the token, where the search goes on.)
 
 **The tree** is a radix tree (PATRICIA): no two children of a node begin with the same byte. So the
-way down is found by one byte for each node, without a comparison; then the stream is compared with
-the nodes on the way, byte by byte. There are no hashes of text, so none that could collide or be
-flooded, and a look-up is one pass over the bytes that are shared. A new stream adds what it does
-not share: memory is linear in what is stored, however many cuts there are. A node whose stream goes
-on becomes one with what is added, if it is no longer than that; so a conversation of n turns is
-some log n nodes.
+next node is found by one byte, and then compared with the stream. There are no hashes of text, so
+none that could collide or be flooded, and a look-up is one pass over the bytes that are shared. Of
+a string that is not ASCII these are made in the meantime, some kilobytes at a time. A new stream
+adds what it does not share: memory is linear in what is stored, however many cuts there are. A node
+whose stream goes on becomes one with what is added, if it is short.
 
 The cuts of a node and of those above it hold for the stream that brought it. As a stream may share
 bytes with another beyond the last cut that it shares, a node names the cut that its ids go on from
 (`base`), and on the way down cuts beyond that are left out.
 
 **Threads.** Nodes do not change but for their place in the tree, and whoever reads one holds a
-reference. The lock is held to find the way and to add a node, but not for the comparison, unless
-the tree has changed by the time that a node is to be added. Who waits for it must not have the GIL:
-a fork holds all locks while it runs Python code. What is used least recently goes first, and leaves
-before what they hang on.
+reference. The lock is held to find a child and to add a node, but not for the comparison, unless
+one of the nodes has gone from the tree by the time that another is to be added. Who waits for it
+must not have the GIL: a fork holds all locks while it runs Python code. What is used least recently
+goes first, and leaves before what they hang on.
 """
 
 import os
@@ -46,6 +42,19 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from tokcy._idbuffer cimport (
+    HEAP_BYTES,
+    IdBuffer,
+    buffer_at,
+    buffer_end,
+    buffer_hold,
+    buffer_memory,
+    buffer_new,
+    buffer_part,
+    buffer_release,
+    buffer_take,
+)
+from tokcy._runs cimport Stream, byte_at, copy_stream, rewind, shared
 from tokcy._status cimport OUT_OF_MEMORY
 
 cdef extern from "Python.h":
@@ -55,8 +64,7 @@ cdef extern from "Python.h":
     void PyThread_free_lock(void* lock)
 
 cdef enum:
-    COMPARED_AT_ONCE = 4096     # bytes; where they differ they are looked at again
-    HEAP_BYTES = 16             # that an allocation takes beside its own
+    JOINED_BYTES = 16384        # of a node that is copied into the next: longer ones take longer
 
 _stores = weakref.WeakSet()
 _held = {}                      # by thread: stores whose lock it holds for a fork
@@ -69,11 +77,16 @@ cdef class PrefixStore:
     Args:
         max_bytes: of all its nodes together.
         apart: bytes from a cut to the next; those at the end of a text are nearer together.
+        views: ids are given as read-only views, where all of a text are together.
+        wide_from: characters of a string that is converted while it is compared.
     """
 
-    def __cinit__(self, size_t max_bytes, size_t apart=4096):
+    def __cinit__(self, size_t max_bytes, size_t apart=4096, bint views=False,
+                  size_t wide_from=4096):
         self.max_bytes = max_bytes
         self.apart = apart
+        self.views = views
+        self.wide_from = wide_from
         self.lock = PyThread_allocate_lock()
         self.root = <Node*>calloc(1, sizeof(Node))
         if self.lock == NULL or self.root == NULL:
@@ -120,102 +133,154 @@ cdef class PrefixStore:
 
     cdef int find(self, const Stream* stream, Found* found) noexcept nogil:
         """Fill `found`, which holds zeros, and is to be given to `finish` in any case; a status."""
-        cdef int status
         PyThread_acquire_lock(self.lock, 1)
-        status = self.walk(stream, found)
-        PyThread_release_lock(self.lock)
-        compare(stream, found)
-        return status
-
-    cdef int walk(self, const Stream* stream, Found* found) noexcept nogil:
-        """Hold the nodes that lie on the way of the stream, if its bytes are theirs."""
-        cdef Node* node = self.root
-        cdef size_t at = 0, part = 0
-        cdef Step* moved
         found.version = self.version
-        while at < stream.size:
-            node = child_of(node, byte_at(stream, at, &part))
-            if node == NULL:
-                break
-            if found.n_held == found.capacity:
+        PyThread_release_lock(self.lock)
+        return self.walk(stream, found, False)
+
+    cdef int find_again(self, const Stream* stream, Found* found) noexcept nogil:
+        """Do so where the tree has changed, but for the nodes that are in it still; a status."""
+        cdef size_t n_kept = 0, i
+        cdef Step* step
+        while n_kept < found.n_steps and found.steps[n_kept].node.linked:
+            n_kept += 1
+        if n_kept < found.n_steps and rewind(stream):
+            n_kept = 0
+        for i in range(n_kept, found.n_steps):
+            release_node(found.steps[i].node)
+        if n_kept < found.n_steps:
+            found.common = found.steps[n_kept].begin
+        found.n_steps = n_kept
+        for i in range(n_kept):
+            step = found.steps + i
+            step.n_cuts = step.node.n_cuts
+            leave_out(found, i, step.node.base.at)
+        return self.walk(stream, found, True)
+
+    cdef int walk(self, const Stream* stream, Found* found, bint locked) noexcept nogil:
+        """Go on down while the bytes are those of the stream, and hold the nodes; a status."""
+        cdef Node* node = self.root
+        cdef size_t run = 0, same
+        cdef int byte
+        cdef Step* moved
+        cdef Step* step
+        if found.n_steps:
+            step = found.steps + (found.n_steps - 1)
+            node = step.node
+            if found.common < step.begin + node.size:
+                return 0
+        while True:
+            byte = byte_at(stream, found.common, &run)
+            if byte < 0:
+                return 0
+            if found.n_steps == found.capacity:
                 moved = <Step*>realloc(found.steps, (2 * found.capacity + 16) * sizeof(Step))
                 if moved == NULL:
                     return OUT_OF_MEMORY
                 found.steps = moved
                 found.capacity = 2 * found.capacity + 16
-            found.steps[found.n_held].node = node
-            found.steps[found.n_held].begin = at
-            found.n_held += 1
-            node.refs += 1
-            at += node.size
-        return 0
+            step = found.steps + found.n_steps
+            if not self.step_down(node, <uint8_t>byte, locked, step):
+                return 0
+            node = step.node
+            step.begin = found.common
+            step.n_cuts = node.n_cuts
+            leave_out(found, found.n_steps, node.base.at)
+            found.n_steps += 1
+            same = shared(stream, found.common, node.bytes, node.size, &run)
+            found.common += same
+            if same < node.size:
+                return 0
+
+    cdef bint step_down(self, Node* node, uint8_t byte, bint locked, Step* step) noexcept nogil:
+        """Find and hold the child that begins with a byte; whether there is one."""
+        cdef Node* child
+        if not locked:
+            PyThread_acquire_lock(self.lock, 1)
+        child = child_of(node, byte)
+        if child != NULL:
+            child.refs += 1
+            step.node = child
+            step.leaf = child.child == NULL
+        if not locked:
+            PyThread_release_lock(self.lock)
+        return child != NULL
 
     cdef void give_back(self, Found* found) noexcept nogil:
         cdef size_t i
-        for i in range(found.n_held):
+        for i in range(found.n_steps):
             release_node(found.steps[i].node)
-        found.n_held = found.n_steps = 0
+        found.n_steps = 0
 
     # -------------------------------------------------------------------- adding
 
     cdef int finish(self, const Stream* stream, Found* found, const Cut* base, const Cut* cuts,
-                    size_t n_cuts, const uint32_t* ids, size_t reach) noexcept nogil:
+                    size_t n_cuts, IdBuffer* buffer, size_t reach) noexcept nogil:
         """Store what is new of a stream, and free what `find` gave; a status.
 
         Args:
             base: the cut of those found that the text was encoded from; all zeros for none.
             cuts, n_cuts: those behind it, in order; with none nothing is stored.
-            ids: those from `base` to the last of `cuts`.
+            buffer: that has the ids from `base` to the last of `cuts`; NULL if there are none.
             reach: bytes behind a cut that decide whether it holds.
         """
         cdef int status = 0
-        cdef size_t end = min(stream.size, cuts[n_cuts - 1].at + reach) if n_cuts else 0
+        cdef size_t end
+        end = stored_end(stream, cuts, n_cuts, reach)
         PyThread_acquire_lock(self.lock, 1)
         if found.common < end and found.version != self.version:
-            self.give_back(found)
-            status = self.walk(stream, found)
-            compare(stream, found)
+            status = self.find_again(stream, found)
         if found.n_steps:
             self.touch(found.steps[found.n_steps - 1].node)
-        # A text that grows and never has a cut would be stored anew each time: ids for all of it.
-        if n_cuts == 1 and found.common > base.at + max(self.apart, end - found.common):
-            end = 0
-        if status == 0 and found.common < end and has_cut(found, base):
-            status = self.add(stream, found, base, cuts, n_cuts, ids, end)
+        if status == 0 and self.gains(found, base, n_cuts, end) and has_cut(found, base):
+            status = self.add(stream, found, base, cuts, n_cuts, buffer, end)
         self.give_back(found)
         PyThread_release_lock(self.lock)
         free(found.steps)
         found.steps = NULL
         return status
 
+    cdef bint gains(self, const Found* found, const Cut* base, size_t n_cuts,
+                    size_t end) noexcept nogil:
+        """Whether a stream is to be stored up to `end`.
+
+        One that grows and never has a cut would be stored anew each time: ids for all of it.
+        """
+        return found.common < end and (
+            n_cuts > 1 or found.common <= base.at + max(self.apart, end - found.common))
+
     cdef int add(self, const Stream* stream, const Found* found, const Cut* base,
-                 const Cut* cuts, size_t n_cuts, const uint32_t* ids, size_t end) noexcept nogil:
+                 const Cut* cuts, size_t n_cuts, IdBuffer* buffer, size_t end) noexcept nogil:
         """Put the bytes of a stream from found.common to `end` into the tree."""
         cdef Growth growth
-        cdef size_t n_kept, i
-        cdef Step* last
+        cdef size_t n_kept, i, memory
+        cdef Step* last = NULL
         cdef Node* node
         cdef Node* parent = self.root
-        plan_growth(found, base, end, &growth)
+        plan_growth(found, base, end, buffer, &growth)
         n_kept = found.n_steps - growth.n_joined
-        if not self.make_room(found, n_kept, node_memory(
-                end - growth.begin, growth.n_cuts + n_cuts,
-                cuts[n_cuts - 1].n_ids - growth.base.n_ids)):
-            return 0
-        node = new_node(end - growth.begin, growth.n_cuts + n_cuts,
-                        cuts[n_cuts - 1].n_ids - growth.base.n_ids, &growth.base)
-        if node == NULL:
-            return OUT_OF_MEMORY
-        copy_stream(stream, growth.begin, end, node.bytes)
-        fill_node(node, found, n_kept, base, cuts, n_cuts, ids)
+        memory = node_memory(end - growth.begin, growth.n_cuts + n_cuts)
+        if buffer != NULL and buffer.n_nodes == 0:
+            memory += buffer.memory
         if n_kept:
             last = found.steps + n_kept - 1
             parent = last.node
             if growth.begin < last.begin + parent.size:
-                parent = self.split(parent, last.begin, growth.begin - last.begin)
-                if parent == NULL:
-                    free(node)
-                    return OUT_OF_MEMORY
+                memory += split_memory(parent)
+            else:
+                last = NULL         # as it is
+        if not self.make_room(found, n_kept, memory):
+            return 0
+        node = new_node(end - growth.begin, growth.n_cuts + n_cuts, buffer, &growth.base)
+        if node == NULL:
+            return OUT_OF_MEMORY
+        fill_node(node, found, n_kept, base, cuts, n_cuts)
+        copy_stream(stream, found.common, end, node.bytes + (found.common - growth.begin))
+        if last != NULL:
+            parent = self.split(parent, last.begin, growth.begin - last.begin)
+            if parent == NULL:
+                free_node(node)
+                return OUT_OF_MEMORY
         for i in range(found.n_steps, n_kept, -1):
             self.detach(found.steps[i - 1].node)
         self.attach(node, parent)
@@ -225,27 +290,30 @@ cdef class PrefixStore:
 
     cdef Node* split(self, Node* node, size_t begin, size_t size) noexcept nogil:
         """Put two nodes in place of one; the first has `size` of its bytes, and is returned."""
-        cdef size_t n_cuts = 0, n_ids
+        cdef size_t n_cuts = 0
         cdef Cut middle = node.base
+        cdef IdBuffer* upper_ids = NULL
+        cdef IdBuffer* lower_ids = NULL
         cdef Node* upper
         cdef Node* lower
         cdef Node* child
         while n_cuts < node.n_cuts and node.cuts[n_cuts].at <= begin + size:
             middle = node.cuts[n_cuts]
             n_cuts += 1
-        n_ids = middle.n_ids - node.base.n_ids
-        upper = new_node(size, n_cuts, n_ids, &node.base)
-        lower = new_node(node.size - size, node.n_cuts - n_cuts, node.n_ids - n_ids, &middle)
+        if not split_ids(node, middle.n_ids, &upper_ids, &lower_ids):
+            return NULL
+        upper = new_node(size, n_cuts, upper_ids, &node.base)
+        lower = new_node(node.size - size, node.n_cuts - n_cuts, lower_ids, &middle)
+        buffer_release(upper_ids)
+        buffer_release(lower_ids)
         if upper == NULL or lower == NULL:
-            free(upper)
-            free(lower)
+            free_node(upper)
+            free_node(lower)
             return NULL
         memcpy(upper.bytes, node.bytes, size)
         memcpy(upper.cuts, node.cuts, n_cuts * sizeof(Cut))
-        memcpy(upper.ids, node.ids, n_ids * sizeof(uint32_t))
         memcpy(lower.bytes, node.bytes + size, node.size - size)
         memcpy(lower.cuts, node.cuts + n_cuts, (node.n_cuts - n_cuts) * sizeof(Cut))
-        memcpy(lower.ids, node.ids + n_ids, (node.n_ids - n_ids) * sizeof(uint32_t))
         lower.child = node.child
         node.child = NULL
         child = lower.child
@@ -261,17 +329,22 @@ cdef class PrefixStore:
         return upper
 
     cdef bint make_room(self, const Found* found, size_t n_kept, size_t memory) noexcept nogil:
-        """Let go what was not used for longest, until a node of so much memory has room.
+        """Let go what was not used for longest, until so much memory can be taken.
 
-        False where it would not even have beside those of the way, of which n_kept stay.
+        False where it could not even be beside the nodes of the way, of which n_kept stay.
         """
         cdef size_t joined = 0, kept = 0, i
+        cdef const IdBuffer* buffer = NULL
+        cdef const Node* node
         for i in range(found.n_steps):
+            node = found.steps[i].node
+            if node.buffer != NULL and node.buffer != buffer:
+                buffer = node.buffer
+                kept += buffer.memory       # those of joined nodes go after that
             if i < n_kept:
-                kept += found.steps[i].node.memory
+                kept += node.memory
             else:
-                joined += found.steps[i].node.memory
-        memory += 2 * node_memory(0, 0, 0)      # where a node is split
+                joined += node.memory
         if kept + memory > self.max_bytes:
             return False
         while self.n_bytes - joined + memory > self.max_bytes:
@@ -289,6 +362,10 @@ cdef class PrefixStore:
         move_behind(node, self.root)
         self.n_bytes += node.memory
         self.n_nodes += 1
+        if node.buffer != NULL:
+            if node.buffer.n_nodes == 0:
+                self.n_bytes += node.buffer.memory
+            node.buffer.n_nodes += 1
 
     cdef void detach(self, Node* node) noexcept nogil:
         """Take a node without children out of the tree."""
@@ -301,6 +378,10 @@ cdef class PrefixStore:
         node.linked = False
         self.n_bytes -= node.memory
         self.n_nodes -= 1
+        if node.buffer != NULL:
+            node.buffer.n_nodes -= 1
+            if node.buffer.n_nodes == 0:
+                self.n_bytes -= node.buffer.memory
         self.version += 1
         release_node(node)
 
@@ -348,76 +429,15 @@ cdef class PrefixView:
         self.uncached_tokens += uncached
 
 
-# ---------------------------------------------------------------------- streams
-
-cdef inline uint8_t byte_at(const Stream* stream, size_t at, size_t* run) noexcept nogil:
-    """The byte at a place, not before that of the last call with this `run`."""
-    while at >= stream.runs[run[0]].begin + stream.runs[run[0]].size:
-        run[0] += 1
-    if at < stream.runs[run[0]].begin:
-        return stream.runs[run[0]].mark
-    return stream.runs[run[0]].bytes[at - stream.runs[run[0]].begin]
-
-
-cdef size_t shared(const Stream* stream, size_t at, const uint8_t* bytes, size_t size,
-                   size_t* run) noexcept nogil:
-    """How many bytes the stream has in common with others from a place on."""
-    cdef size_t done = 0, n, offset, same
-    cdef const Run* now
-    size = min(size, stream.size - at)
-    while done < size:
-        if byte_at(stream, at + done, run) != bytes[done]:
-            return done
-        now = stream.runs + run[0]
-        if at + done < now.begin:
-            done += 1
-            continue
-        offset = at + done - now.begin
-        n = min(size - done, now.size - offset)
-        same = first_difference(now.bytes + offset, bytes + done, n)
-        done += same
-        if same < n:
-            return done
-    return done
-
-
-cdef size_t first_difference(const uint8_t* one, const uint8_t* other,
-                             size_t size) noexcept nogil:
-    cdef size_t at = 0
-    while at < size and memcmp(one + at, other + at, min(<size_t>COMPARED_AT_ONCE,
-                                                         size - at)) == 0:
-        at += COMPARED_AT_ONCE
-    while at < size and one[at] == other[at]:
-        at += 1
-    return min(at, size)
-
-
-cdef void copy_stream(const Stream* stream, size_t begin, size_t end,
-                      uint8_t* out) noexcept nogil:
-    """Copy the bytes between two places."""
-    cdef size_t run = 0, at = begin, n, offset
-    cdef uint8_t byte
-    while at < end:
-        byte = byte_at(stream, at, &run)
-        if at < stream.runs[run].begin:
-            out[at - begin] = byte
-            at += 1
-            continue
-        offset = at - stream.runs[run].begin
-        n = min(end - at, stream.runs[run].size - offset)
-        memcpy(out + (at - begin), stream.runs[run].bytes + offset, n)
-        at += n
-
-
 # ------------------------------------------------------------------------ nodes
 
-cdef inline size_t node_memory(size_t size, size_t n_cuts, size_t n_ids) noexcept nogil:
-    return sizeof(Node) + HEAP_BYTES + n_cuts * sizeof(Cut) + n_ids * sizeof(uint32_t) + size
+cdef inline size_t node_memory(size_t size, size_t n_cuts) noexcept nogil:
+    return sizeof(Node) + HEAP_BYTES + n_cuts * sizeof(Cut) + size
 
 
-cdef Node* new_node(size_t size, size_t n_cuts, size_t n_ids, const Cut* base) noexcept nogil:
+cdef Node* new_node(size_t size, size_t n_cuts, IdBuffer* buffer, const Cut* base) noexcept nogil:
     """A node in one block, outside the tree and without content; NULL without memory."""
-    cdef size_t memory = node_memory(size, n_cuts, n_ids)
+    cdef size_t memory = node_memory(size, n_cuts)
     cdef Node* node = <Node*>malloc(memory)
     if node == NULL:
         return NULL
@@ -425,18 +445,57 @@ cdef Node* new_node(size_t size, size_t n_cuts, size_t n_ids, const Cut* base) n
     node.memory = memory
     node.size = size
     node.n_cuts = n_cuts
-    node.n_ids = n_ids
     node.base = base[0]
     node.cuts = <Cut*>(node + 1)
-    node.ids = <uint32_t*>(node.cuts + n_cuts)
-    node.bytes = <uint8_t*>(node.ids + n_ids)
+    node.bytes = <uint8_t*>(node.cuts + n_cuts)
+    node.buffer = buffer
+    if buffer != NULL:
+        buffer_hold(buffer)
     return node
+
+
+cdef void free_node(Node* node) noexcept nogil:
+    if node != NULL:
+        buffer_release(node.buffer)
+        free(node)
 
 
 cdef inline void release_node(Node* node) noexcept nogil:
     node.refs -= 1
     if node.refs == 0:
-        free(node)
+        free_node(node)
+
+
+cdef inline size_t n_ids_of(const Node* node) noexcept nogil:
+    """How many ids there are between its base and its last cut."""
+    return node.cuts[node.n_cuts - 1].n_ids - node.base.n_ids if node.n_cuts else 0
+
+
+cdef size_t split_memory(const Node* node) noexcept nogil:
+    """What is taken at most, where a node is split."""
+    return 2 * node_memory(0, 0) + buffer_memory(n_ids_of(node))
+
+
+cdef bint split_ids(Node* node, size_t middle, IdBuffer** upper, IdBuffer** lower) noexcept nogil:
+    """Buffers for the ids of a node before and behind a place; False without memory.
+
+    One of them is the node's. The part that has fewer ids gets one of its own, so that what the
+    other keeps alive is at most twice what it needs.
+    """
+    cdef size_t begin = node.base.n_ids, end = begin + n_ids_of(node)
+    if node.buffer == NULL:
+        return True
+    if end - middle <= middle - node.buffer.begin:
+        buffer_hold(node.buffer)
+        upper[0] = node.buffer
+        if end > middle:
+            lower[0] = buffer_part(node.buffer, middle, end)
+        return end == middle or lower[0] != NULL
+    buffer_hold(node.buffer)
+    lower[0] = node.buffer
+    if middle > begin:
+        upper[0] = buffer_part(node.buffer, begin, middle)
+    return middle == begin or upper[0] != NULL
 
 
 cdef inline Node* child_of(Node* parent, uint8_t byte) noexcept nogil:
@@ -455,24 +514,6 @@ cdef inline Node* child_of(Node* parent, uint8_t byte) noexcept nogil:
 
 # -------------------------------------------------------------------- found ways
 
-cdef void compare(const Stream* stream, Found* found) noexcept nogil:
-    """Find how far the stream goes along its way, and which cuts hold there."""
-    cdef size_t i, run = 0, same
-    cdef Step* step
-    found.common = found.n_steps = 0
-    for i in range(found.n_held):
-        step = found.steps + i
-        same = shared(stream, step.begin, step.node.bytes, step.node.size, &run)
-        if same == 0:
-            break
-        step.n_cuts = step.node.n_cuts
-        leave_out(found, i, step.node.base.at)
-        found.common += same
-        found.n_steps += 1
-        if same < step.node.size:
-            break
-
-
 cdef void leave_out(Found* found, size_t n_steps, size_t limit) noexcept nogil:
     """Of the first steps leave out the cuts beyond a place."""
     cdef Step* step
@@ -483,6 +524,19 @@ cdef void leave_out(Found* found, size_t n_steps, size_t limit) noexcept nogil:
             step.n_cuts -= 1
         if step.n_cuts or step.node.base.at <= limit:
             break
+
+
+cdef size_t n_characters(const Found* found, size_t begin, size_t end) noexcept nogil:
+    """How many characters begin between two places of what was found."""
+    cdef size_t n = 0, at, i
+    cdef const Step* step
+    for i in range(found.n_steps, 0, -1):
+        step = found.steps + (i - 1)
+        for at in range(max(begin, step.begin), min(end, step.begin + step.node.size)):
+            n += (step.node.bytes[at - step.begin] & 0xC0) != 0x80
+        if step.begin <= begin:
+            break
+    return n
 
 
 cdef bint cut_at(const Found* found, size_t limit, Cut* out) noexcept nogil:
@@ -510,31 +564,95 @@ cdef bint has_cut(const Found* found, const Cut* cut) noexcept nogil:
                            and other.at == cut.at and other.n_ids == cut.n_ids)
 
 
-cdef void copy_ids(const Found* found, const Cut* cut, uint32_t* out) noexcept nogil:
-    """Copy all ids before one of the cuts."""
-    cdef size_t i, done = 0, last
+cdef void copy_ids(const Found* found, size_t begin, const Cut* cut,
+                   uint32_t* out) noexcept nogil:
+    """Copy the ids between a place and one of the cuts."""
+    cdef size_t i, done = begin, last
     cdef const Step* step
     for i in range(found.n_steps):
         step = found.steps + i
-        if done == cut.n_ids:
+        if done >= cut.n_ids:
             break
         if step.n_cuts == 0:
             continue
         last = min(step.node.cuts[step.n_cuts - 1].n_ids, cut.n_ids)
         if last > done:
-            memcpy(out + done, step.node.ids + (done - step.node.base.n_ids),
+            memcpy(out + (done - begin), buffer_at(step.node.buffer, done),
                    (last - done) * sizeof(uint32_t))
             done = last
 
 
 # ----------------------------------------------------------------------- growing
 
-cdef void plan_growth(const Found* found, const Cut* base, size_t end,
+cdef size_t stored_end(const Stream* stream, const Cut* cuts, size_t n_cuts,
+                       size_t reach) noexcept nogil:
+    """Up to where a stream with new cuts would be stored; 0 without any."""
+    return min(stream.size, cuts[n_cuts - 1].at + reach) if n_cuts else 0
+
+
+cdef IdBuffer* buffer_for(const Found* found, const Cut* base, const uint32_t* ids, size_t n_ids,
+                          bint stored, const uint32_t* front, size_t n_front) noexcept nogil:
+    """A buffer with the ids up to `base` and new ones behind them; the caller's to release.
+
+    It has all ids of the text, or where that would double what a text behind a shared beginning
+    takes, those behind it.
+
+    Args:
+        ids, n_ids: the new ones.
+        stored: whether the text will be; else there is no buffer, unless all of it is known.
+        front: ids of the post-processor.
+
+    Returns:
+        NULL also without memory.
+    """
+    cdef size_t begin = base.n_ids, room = 0, end = 0, total = base.n_ids + n_ids
+    cdef IdBuffer* buffer = NULL
+    cdef const Step* step = step_with(found, base)
+    if step != NULL and step.node.buffer != NULL:
+        buffer = step.node.buffer
+        # What the node has behind `base` mostly comes again. Only what is in the tree is written.
+        end = min(total, step.node.cuts[step.node.n_cuts - 1].n_ids)
+        if memcmp(buffer_at(buffer, begin), ids, (end - begin) * sizeof(uint32_t)) == 0:
+            if end == total:
+                buffer_hold(buffer)
+                return buffer
+            if step.leaf and buffer_end(buffer) == end:
+                begin = buffer.begin
+                room = (total - begin) // 2
+    if not stored or n_ids == 0:
+        return NULL
+    if total >= 2 * begin:
+        begin = 0
+    if room and begin == buffer.begin and buffer_take(buffer, end, total - end):
+        buffer_hold(buffer)
+    else:
+        buffer = buffer_new(begin, total - begin + room, front, n_front)
+        if buffer == NULL:
+            return NULL
+        buffer_take(buffer, begin, total - begin)
+        copy_ids(found, begin, base, buffer.ids)
+        end = base.n_ids
+    memcpy(buffer_at(buffer, end), ids + (end - base.n_ids), (total - end) * sizeof(uint32_t))
+    return buffer
+
+
+cdef const Step* step_with(const Found* found, const Cut* cut) noexcept nogil:
+    """The step that has a cut, or NULL."""
+    cdef size_t i
+    cdef const Step* step
+    for i in range(found.n_steps if cut.at else 0, 0, -1):
+        step = found.steps + (i - 1)
+        if step.n_cuts and step.node.cuts[0].at <= cut.at:
+            return step
+    return NULL
+
+
+cdef void plan_growth(const Found* found, const Cut* base, size_t end, const IdBuffer* buffer,
                       Growth* growth) noexcept nogil:
     """Decide what a new node holds: the nodes that it goes on from, if they are no longer.
 
     These are leaves, or become so when those below them are taken. Of each only the cuts count
-    that the one below goes on from.
+    that the one below goes on from. With them goes the buffer that they had, if it is another.
     """
     cdef const Step* step
     cdef const Node* below = NULL
@@ -544,9 +662,13 @@ cdef void plan_growth(const Found* found, const Cut* base, size_t end,
     while growth.n_joined < found.n_steps:
         step = found.steps + (found.n_steps - 1 - growth.n_joined)
         if (step.begin + step.node.size > growth.begin
-                or step.node.size > end - growth.begin
                 or step.node.child != below or (below != NULL and below.sibling != NULL)
-                or growth.base.at < step.node.base.at):
+                or growth.base.at < step.node.base.at
+                or (step.node.buffer != NULL if buffer == NULL
+                    else step.node.base.n_ids < buffer.begin)):
+            break
+        if step.node.buffer == buffer and step.node.size > min(<size_t>JOINED_BYTES,
+                                                               end - growth.begin):
             break
         growth.n_cuts += cuts_before(step.node, growth.base.at)
         growth.begin = step.begin
@@ -564,8 +686,8 @@ cdef size_t cuts_before(const Node* node, size_t limit) noexcept nogil:
 
 
 cdef void fill_node(Node* node, const Found* found, size_t n_kept, const Cut* base,
-                    const Cut* cuts, size_t n_cuts, const uint32_t* ids) noexcept nogil:
-    """Write the cuts and ids of the steps behind the first, then the new ones."""
+                    const Cut* cuts, size_t n_cuts) noexcept nogil:
+    """Write the bytes and cuts of the steps behind the first, then the new cuts."""
     cdef const Node* joined
     cdef const Cut* limit
     cdef size_t i, n, done = 0, at = 0
@@ -574,12 +696,10 @@ cdef void fill_node(Node* node, const Found* found, size_t n_kept, const Cut* ba
         limit = base if i + 1 == found.n_steps else &found.steps[i + 1].node.base
         n = cuts_before(joined, limit.at)
         memcpy(node.cuts + done, joined.cuts, n * sizeof(Cut))
+        memcpy(node.bytes + at, joined.bytes, joined.size)
         done += n
-        n = limit.n_ids - joined.base.n_ids
-        memcpy(node.ids + at, joined.ids, n * sizeof(uint32_t))
-        at += n
+        at += joined.size
     memcpy(node.cuts + done, cuts, n_cuts * sizeof(Cut))
-    memcpy(node.ids + at, ids, (cuts[n_cuts - 1].n_ids - base.n_ids) * sizeof(uint32_t))
 
 
 # ------------------------------------------------------------------------- forks

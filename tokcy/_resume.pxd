@@ -3,9 +3,12 @@
 from libc.stdint cimport uint8_t, uint32_t
 
 from tokcy._added cimport Part
+from tokcy._idbuffer cimport IdBuffer
 from tokcy._job cimport Job
-from tokcy._prefix cimport Cut, Found, PrefixStore, Stream
+from tokcy._prefix cimport Cut, Found, PrefixStore
 from tokcy._prepare cimport Prepared, Preparer
+from tokcy._runs cimport Stream
+from tokcy._source cimport Wide
 
 
 cdef struct Place:          # of a run in the text
@@ -29,12 +32,26 @@ cdef struct Resume:
     size_t done
     Cut* cuts               # new ones
     size_t n_cuts
+    bint stored             # whether the text is to be
+    IdBuffer* buffer        # with the ids of the text, or with those behind a place of it, or NULL
+
+
+cdef inline size_t resume_size(const Resume* resume) noexcept nogil:
+    """Bytes of the text."""
+    return resume.parts[resume.n_parts - 1].end if resume.n_parts else 0
 
 
 cdef int resume_open(PrefixStore store, Preparer preparer, const uint8_t* key,
                      const uint8_t* raw, const Part* parts, size_t n_parts,
                      Resume* resume) noexcept nogil
+cdef int resume_open_wide(PrefixStore store, Preparer preparer, const uint8_t* key, Wide* wide,
+                          bint trusted, Resume* resume) noexcept nogil
+cdef void resume_needs(const Resume* resume, size_t* first, size_t* begin) noexcept nogil
+cdef void resume_settle(Resume* resume, const uint8_t* raw, const Part* part) noexcept nogil
 cdef int resume_sections(Resume* resume, Preparer preparer, Prepared* out) noexcept nogil
 cdef void resume_shift(const Resume* resume, Prepared* prepared) noexcept nogil
 cdef void resume_count(Resume* resume, const Job* job) noexcept nogil
-cdef void resume_close(PrefixStore store, Resume* resume, const uint32_t* ids) noexcept nogil
+cdef void resume_keep(PrefixStore store, Resume* resume, const uint32_t* ids, size_t n_ids,
+                      const uint32_t* front, size_t n_front) noexcept nogil
+cdef void resume_copy(const Resume* resume, uint32_t* out) noexcept nogil
+cdef void resume_close(PrefixStore store, Resume* resume) noexcept nogil

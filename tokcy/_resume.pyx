@@ -14,22 +14,26 @@ faster than one could tell.
 """
 
 from libc.stdint cimport uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from tokcy._added cimport Part, Span, SpanList, Stretch, part_of_stretch, spans_push
+from tokcy._idbuffer cimport buffer_release, view_of
 from tokcy._job cimport BREAK, Job
 from tokcy._prefix cimport (
     KEY_BYTES,
     Cut,
     PrefixStore,
     PrefixView,
-    Run,
+    buffer_for,
     copy_ids,
     cut_at,
+    n_characters,
+    stored_end,
 )
 from tokcy._prepare cimport Prepared, Preparer, prepared_init, release
-from tokcy._source cimport Source, source_close, source_open
+from tokcy._runs cimport Run
+from tokcy._source cimport Source, source_close, source_open, wide_unit
 from tokcy._status cimport OUT_OF_MEMORY, raise_status
 
 import numpy as np
@@ -57,31 +61,83 @@ cdef int resume_open(PrefixStore store, Preparer preparer, const uint8_t* key,
     Args:
         parts: of the text, each with a byte at least; all is to stay alive.
     """
-    cdef size_t i, n = 1
-    cdef int status
-    memset(resume, 0, sizeof(Resume))
+    cdef size_t i, n = 0
+    for i in range(n_parts):
+        n += 2 * parts[i].n_trusted + 1
+    if not start(store, preparer, key, n, resume):
+        return OUT_OF_MEMORY
     resume.raw = raw
     resume.parts = parts
     resume.n_parts = n_parts
+    for i in range(n_parts):
+        add_part(resume, i)
+    return look_up(store, resume)
+
+
+cdef int resume_open_wide(PrefixStore store, Preparer preparer, const uint8_t* key, Wide* wide,
+                          bint trusted, Resume* resume) noexcept nogil:
+    """Do so with a string of which no more is converted than is compared; a status.
+
+    `resume_settle` is to follow, with the bytes that `resume_needs` tells.
+    """
+    if not start(store, preparer, key, 1, resume):
+        return OUT_OF_MEMORY
+    add_run(resume, 0, 0, 0, 0, trusted)
+    resume.places[1].last = True
+    resume.stream.runs[1].wide = wide
+    return look_up(store, resume)
+
+
+cdef void resume_needs(const Resume* resume, size_t* first, size_t* begin) noexcept nogil:
+    """How many characters of the string will not be looked at, and their bytes.
+
+    What is looked at begins with the one before that where it goes on.
+    """
+    cdef const Run* run = resume.stream.runs + 1
+    cdef uint8_t unit[4]
+    first[0] = begin[0] = 0
+    if resume.at:
+        first[0] = run.wide.n - 1 - n_characters(&resume.found, run.begin + resume.at,
+                                                 run.begin + run.wide.at)
+        begin[0] = resume.at - wide_unit(run.wide, first[0], unit)
+
+
+cdef void resume_settle(Resume* resume, const uint8_t* raw, const Part* part) noexcept nogil:
+    """Tell where the string is, and how long; `part` is all of it, and to stay alive."""
+    cdef Run* run = resume.stream.runs + 1
+    if resume.stream.n_runs < 2:        # without memory
+        return
+    resume.raw = run.bytes = raw
+    resume.parts = part
+    resume.n_parts = 1
+    run.size = part.end
+    resume.stream.size = run.begin + run.size
+
+
+cdef bint start(PrefixStore store, Preparer preparer, const uint8_t* key, size_t n_runs,
+                Resume* resume) noexcept nogil:
+    """Begin the stream with the key, with room for more runs; False without memory."""
+    memset(resume, 0, sizeof(Resume))
     resume.apart = store.apart
     resume.reach = CHARACTER
     if preparer.raw_tokens is not None:
         resume.reach += preparer.raw_tokens.longest
-    for i in range(n_parts):
-        n += 2 * parts[i].n_trusted + 1
-    resume.stream.runs = <Run*>malloc(n * sizeof(Run))
-    resume.places = <Place*>malloc(n * sizeof(Place))
+    resume.stream.runs = <Run*>calloc(n_runs + 1, sizeof(Run))
+    resume.places = <Place*>calloc(n_runs + 1, sizeof(Place))
     if resume.stream.runs == NULL or resume.places == NULL:
-        return OUT_OF_MEMORY
+        return False
     resume.stream.runs[0].bytes = key
     resume.stream.runs[0].size = KEY_BYTES
     resume.stream.runs[0].begin = 1
     resume.stream.runs[0].mark = KEY
     resume.stream.n_runs = 1
     resume.stream.size = 1 + KEY_BYTES
-    for i in range(n_parts):
-        add_part(resume, i)
-    status = store.find(&resume.stream, &resume.found)
+    return True
+
+
+cdef int look_up(PrefixStore store, Resume* resume) noexcept nogil:
+    """Find out how much is known, and where to go on; a status."""
+    cdef int status = store.find(&resume.stream, &resume.found)
     if status == 0 and resume.found.common > resume.reach and cut_at(
             &resume.found, resume.found.common - resume.reach, &resume.base):
         go_on_from(resume)
@@ -94,24 +150,24 @@ cdef void add_part(Resume* resume, size_t part) noexcept nogil:
     cdef size_t i, at = now.begin
     for i in range(now.n_trusted):
         if at < now.trusted[i].begin:
-            add_run(resume, part, at, now.trusted[i].begin, False)
-        add_run(resume, part, now.trusted[i].begin, now.trusted[i].end, True)
+            add_run(resume, part, now.begin, at, now.trusted[i].begin, False)
+        add_run(resume, part, now.begin, now.trusted[i].begin, now.trusted[i].end, True)
         at = now.trusted[i].end
     if at < now.end:
-        add_run(resume, part, at, now.end, False)
+        add_run(resume, part, now.begin, at, now.end, False)
+    resume.places[resume.stream.n_runs - 1].last = True
 
 
-cdef void add_run(Resume* resume, size_t part, size_t begin, size_t end,
+cdef void add_run(Resume* resume, size_t part, size_t part_begin, size_t begin, size_t end,
                   bint trusted) noexcept nogil:
     cdef Run* run = resume.stream.runs + resume.stream.n_runs
     cdef Place* place = resume.places + resume.stream.n_runs
     place.begin = begin
     place.part = part
-    place.last = end == resume.parts[part].end
     run.bytes = resume.raw + begin
     run.size = end - begin
     run.begin = resume.stream.size + 1
-    if begin == resume.parts[part].begin:
+    if begin == part_begin:
         run.mark = TRUSTED if trusted else PLAIN
     else:
         run.mark = TRUSTED_ON if trusted else PLAIN_ON
@@ -258,13 +314,29 @@ cdef void resume_count(Resume* resume, const Job* job) noexcept nogil:
             n += 1
 
 
-cdef void resume_close(PrefixStore store, Resume* resume, const uint32_t* ids) noexcept nogil:
-    """Store the new cuts with the ids behind `base`, or nothing where that is NULL; free all.
+cdef void resume_keep(PrefixStore store, Resume* resume, const uint32_t* ids, size_t n_ids,
+                      const uint32_t* front, size_t n_front) noexcept nogil:
+    """Put the ids behind `base` where those before it are, if the text is to be stored.
 
-    Without memory for it, it is not stored.
+    Args:
+        front: ids of the post-processor, which `resume.buffer` has before all of the text.
     """
+    cdef size_t end = stored_end(&resume.stream, resume.cuts, resume.n_cuts, resume.reach)
+    cdef bint stored = store.gains(&resume.found, &resume.base, resume.n_cuts, end)
+    resume.buffer = buffer_for(&resume.found, &resume.base, ids, n_ids, stored, front, n_front)
+    resume.stored = stored and (resume.buffer != NULL or n_ids == 0)
+
+
+cdef void resume_copy(const Resume* resume, uint32_t* out) noexcept nogil:
+    """Copy the ids before `base`."""
+    copy_ids(&resume.found, 0, &resume.base, out)
+
+
+cdef void resume_close(PrefixStore store, Resume* resume) noexcept nogil:
+    """Store the text, if `resume_keep` came to that and there is memory; free all."""
     store.finish(&resume.stream, &resume.found, &resume.base, resume.cuts,
-                 resume.n_cuts if ids != NULL else 0, ids, resume.reach)
+                 resume.n_cuts if resume.stored else 0, resume.buffer, resume.reach)
+    buffer_release(resume.buffer)
     free(resume.stream.runs)
     free(resume.places)
     free(resume.cuts)
@@ -292,9 +364,8 @@ def encode_in_pieces(PrefixView known, Preparer preparer, text, encode):
     cdef int status
     cdef const uint8_t* key = known.key
     cdef PrefixStore store = known.store
-    cdef const uint32_t[::1] new_ids
-    cdef const uint32_t* stored = NULL
-    cdef uint32_t[::1] old_ids
+    cdef uint32_t[::1] new_ids, all_ids
+    cdef size_t n_ids, n_known
     source_open(text, &source)
     part_of_stretch(&part, &whole, 0, source.size)
     prepared_init(&prepared)
@@ -306,20 +377,23 @@ def encode_in_pieces(PrefixView known, Preparer preparer, text, encode):
         raise_status(OUT_OF_MEMORY if status else 0)
         pieces = _pieces(&resume, &prepared)
         rows = encode(pieces) if pieces else []
-        old = np.empty(resume.base.n_ids, dtype=np.uint32)
-        old_ids = old
-        if len(old):
-            copy_ids(&resume.found, &resume.base, &old_ids[0])
-        ids = np.concatenate([old, *rows])
-        new_ids = ids
-        if len(pieces) == <Py_ssize_t>resume.n_cuts and len(ids):
+        new_ids = np.concatenate(rows) if rows else np.empty(0, dtype=np.uint32)
+        n_ids, n_known = len(new_ids), resume.base.n_ids
+        if len(pieces) == <Py_ssize_t>resume.n_cuts:
             _set_counts(&resume, rows)
-            stored = &new_ids[0] + resume.base.n_ids
-        known.count(len(old), len(ids) - len(old))
+            resume_keep(store, &resume, &new_ids[0] if n_ids else NULL, n_ids, NULL, 0)
+        known.count(n_known, n_ids)
+        if store.views and resume.buffer != NULL and resume.buffer.begin == 0:
+            return view_of(resume.buffer, 0, n_known + n_ids)
+        ids = np.empty(n_known + n_ids, dtype=np.uint32)
+        all_ids = ids
+        if n_known:
+            resume_copy(&resume, &all_ids[0])
+        all_ids[n_known:] = new_ids
         return ids
     finally:
         with nogil:
-            resume_close(store, &resume, stored)
+            resume_close(store, &resume)
             release(&prepared)
         source_close(&source)
 

@@ -48,12 +48,14 @@ cdef class TextEngine:
     cdef void _encode_apart(self, Cache* cache, Job* job, Unit* unit) noexcept nogil
     cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit,
                            uint32_t* out) noexcept nogil
-    cdef object _encode_known(self, const uint8_t* raw, size_t size, const Part* parts,
-                              size_t n_parts, bint special, num_threads, PrefixView known,
-                              Form form)
-    cdef int _go_on(self, Cache* cache, PrefixStore store, const uint8_t* key, const uint8_t* raw,
-                    const Part* parts, size_t n_parts, bint special, int threads, Job* job,
-                    Resume* resume, Tally* tally) noexcept nogil
+    cdef object _encode_known(self, text, bint special, bint added, num_threads,
+                              PrefixView known, Form form)
+    cdef object _encode_behind(self, int status, Resume* resume, bint special, num_threads,
+                               PrefixView known, Form form)
+    cdef int _go_on(self, Cache* cache, PrefixStore store, Resume* resume, int threads, Job* job,
+                    Tally* tally) noexcept nogil
+    cdef cnp.ndarray _array_behind(self, const Job* job, const Resume* resume, bint special,
+                                   bint views)
     cdef int _run_segments(self, const Segments* segments, int threads, bint plain_only,
                            Cache* cache, Job* job, Tally* tally) except? -3
     cdef int _encode_segments(self, Cache* cache, const Segments* segments, int threads,

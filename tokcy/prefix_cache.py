@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from tokcy._prefix import PrefixStore, PrefixView
 
 if TYPE_CHECKING:
+    from tokcy.backend import Ids
     from tokcy.loaded import LoadedModel
 
 __all__ = ["PrefixCache"]
@@ -35,12 +36,14 @@ class PrefixCache:
     >>> tok.encode(prompt, prefix_cache=cache)      # doctest: +SKIP
     """
 
-    def __init__(self, max_bytes: SupportsIndex = 64 << 20) -> None:
+    def __init__(self, max_bytes: SupportsIndex = 64 << 20, *, read_only: bool = False) -> None:
         """Make an empty cache.
 
         Args:
             max_bytes: of memory: texts, ids and what holds them together. What was not used for
                 longest goes first; a text that does not fit by itself is not kept.
+            read_only: give arrays that nobody can write to, so that mostly nothing has to be
+                copied: those of a conversation are views of one memory, which each keeps alive.
 
         Raises:
             TypeError: not an integer.
@@ -51,7 +54,9 @@ class PrefixCache:
             raise TypeError("max_bytes must be an integer, not bool")
         if not 0 <= limit < 2**63:
             raise ValueError(f"max_bytes must be at least 0 and below 2**63, not {limit}")
-        self._store = PrefixStore(limit)
+        if not isinstance(read_only, bool):
+            raise TypeError(f"read_only must be True or False, not {read_only!r}")
+        self._store = PrefixStore(limit, views=read_only)
         # Nobody who cannot read this memory can make two tokenizers share a key.
         self._secret = os.urandom(32)
         self._lock = threading.Lock()
@@ -89,6 +94,11 @@ class PrefixCache:
     def max_bytes(self) -> int:
         """Memory that may be used."""
         return self._store.max_bytes
+
+    @property
+    def read_only(self) -> bool:
+        """Whether arrays cannot be written to."""
+        return self._store.views
 
     @property
     def entries(self) -> int:
@@ -130,7 +140,7 @@ class PrefixCache:
     def __reduce__(self) -> Any:
         raise TypeError("a PrefixCache belongs to its process and cannot be pickled or copied")
 
-    # --------------------------------------------------------------------- views
+    # -------------------------------------------------------------- for a tokenizer
 
     def _view(self, tokenizer: LoadedModel) -> PrefixView:
         """What a tokenizer encodes with: the store, its own key, and its own counts."""
@@ -142,6 +152,12 @@ class PrefixCache:
                 view = self._views.setdefault((key, tokenizer.source), PrefixView(self._store, key))
                 self._view_of[tokenizer] = view
         return view
+
+    def _given(self, ids: Ids) -> Ids:
+        """The ids as they are given away."""
+        if self.read_only:
+            ids.flags.writeable = False
+        return ids
 
     def _all_views(self) -> list[tuple[str, PrefixView]]:
         with self._lock:

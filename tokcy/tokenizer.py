@@ -73,10 +73,12 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
         """
         known = None if prefix_cache is None else prefix_cache._view(self)
         if chunking is not None:
-            return encode_in_chunks(
+            ids = encode_in_chunks(
                 self._backend, text, chunking, add_special_tokens, allow_special, num_threads, known
             )
-        return self._backend.encode(text, add_special_tokens, allow_special, num_threads, known)
+        else:
+            ids = self._backend.encode(text, add_special_tokens, allow_special, num_threads, known)
+        return ids if prefix_cache is None else prefix_cache._given(ids)
 
     def encode_to_list(
         self,
@@ -175,7 +177,9 @@ class Tokenizer(ChatMethods, LoadedModel, AsyncEncoding):
         ids = self._backend.encode_segments(
             segments, add_special_tokens, join, is_chunked(chunking), num_threads, known
         )
-        return ids if out is None else write_ids(ids, out)
+        if out is not None:
+            return write_ids(ids, out)
+        return ids if prefix_cache is None else prefix_cache._given(ids)
 
     def encode_with_offsets(
         self, text: str, *, add_special_tokens: bool = True, allow_special: bool = True

@@ -1,0 +1,1 @@
+"""Buffers of ids that texts share: for Cython only."""

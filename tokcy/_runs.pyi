@@ -1,0 +1,1 @@
+"""Texts as runs of bytes, for a comparison with others: for Cython only."""
