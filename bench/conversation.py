@@ -7,7 +7,7 @@ a user asks, calls of tools and what they return: real messages about real sourc
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,29 @@ class Conversation:
             if len(rows) < TURNS and abs(len(line) - CHARS // TURNS) < CHARS // TURNS // 3:
                 rows.append(json.loads(line))
         return cls(rows)
+
+
+class Arriving(Sequence[Any]):
+    """The requests, each made anew when it is taken, as a server makes it of what it receives.
+
+    So it has just been written when it is encoded. Of requests that were made long before, most of
+    the time with a cache is for fetching them from memory.
+    """
+
+    def __init__(self, requests: list[Any]) -> None:
+        self._received = [
+            request.encode() if isinstance(request, str) else [(s.encode(), f) for s, f in request]
+            for request in requests
+        ]
+
+    def __len__(self) -> int:
+        return len(self._received)
+
+    def __getitem__(self, index: Any) -> Any:
+        received = self._received[index]
+        if isinstance(received, bytes):
+            return received.decode()
+        return [(text.decode(), flag) for text, flag in received]
 
 
 def _tools(tools: list[Any]) -> Iterator[Segment]:

@@ -162,7 +162,7 @@ class Tokcy(Saver):
     def _prefix_cache(self) -> Any:
         from tokcy import PrefixCache
 
-        return PrefixCache(max_bytes=CACHE_BYTES)
+        return PrefixCache(max_bytes=CACHE_BYTES, read_only=True)
 
     def new_prefix_cache(self) -> Any:
         """One that was emptied: what it reads of a model at its first text is read once."""

@@ -6,12 +6,13 @@ conversation, or, in the first pass of a process, nothing but the first request.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from bench.conversation import Conversation
+from bench.conversation import Arriving, Conversation
 from bench.library import Ids, Library
 from bench.measure import Meter
 
@@ -33,7 +34,7 @@ def test_alone(meter: Meter, library: Library, conversation: Conversation, size:
 @WAYS
 def test_cached(meter: Meter, library: Library, conversation: Conversation, size: str) -> None:
     requests = conversation.ways[size]
-    measure(meter, with_cache(library, size, requests[0]), requests, REPEATS)
+    measure(meter, with_cache(library, size, len(requests)), requests, REPEATS)
 
 
 @WAYS
@@ -46,21 +47,22 @@ def test_first_cached(
     meter: Meter, library: Library, conversation: Conversation, size: str
 ) -> None:
     requests = conversation.ways[size]
-    measure_first(meter, with_cache(library, size, requests[0]), requests)
+    measure_first(meter, with_cache(library, size, len(requests)), requests)
 
 
 def without_cache(library: Library, way: str) -> Encode:
     return library.encode if way == "text" else library.encode_uncut
 
 
-def with_cache(library: Library, way: str, first: Any) -> Encode:
-    """The cache is empty again before the first of the requests."""
+def with_cache(library: Library, way: str, n: int) -> Encode:
+    """The cache is empty again before the first of n requests."""
     encode = library.encode_cached if way == "text" else library.encode_segments_cached
+    calls = itertools.count()
     cache: Any = None
 
     def encode_next(request: Any) -> Ids:
         nonlocal cache
-        if request is first:
+        if next(calls) % n == 0:
             cache = library.new_prefix_cache()
         return encode(request, cache)
 
@@ -74,10 +76,13 @@ def measure(meter: Meter, encode: Encode, requests: list[Any], repeats: int) -> 
 
 
 def measure_first(meter: Meter, encode: Encode, requests: list[Any]) -> None:
-    encode(requests[0])
+    """Only of the first request are the words known. Behind n calls the cache is empty again."""
+    for request in requests[:1] * len(requests):
+        encode(request)
     time_passes(meter, encode, requests, 1)
 
 
 def time_passes(meter: Meter, encode: Encode, requests: list[Any], repeats: int) -> None:
-    meter(encode, requests * repeats, 0, meter.expected("requests") * repeats)
+    expected = meter.expected("requests") * repeats
+    meter(encode, Arriving(requests * repeats), 0, expected)
     meter.note("together", len(requests))
