@@ -145,7 +145,8 @@ def _frontend(arguments: argparse.Namespace, names: list[str], tokenizers: list[
     from tokcy.server.models import Models, ServedModel
     from tokcy.server.transfer import BodyReader
 
-    cache = PrefixCache(arguments.prefix_cache_bytes) if arguments.prefix_cache_bytes else None
+    size = arguments.prefix_cache_bytes
+    cache = PrefixCache(size, read_only=True) if size else None
     models = [
         ServedModel(
             name,
