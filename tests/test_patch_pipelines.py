@@ -18,8 +18,7 @@ import pytest
 from hf_models import MESSAGES, NATIVE, SMALL_AND_SWEEP, TEMPLATE, fast, load_fast, small
 from hf_surface import agree, agree_by_itself, difference, native_calls, ready, seen
 from hf_tasks import TASKS, TEXTS, pipe, transcription
-from real_models import FALLBACK
-from real_models import NATIVE as NATIVE_MODELS
+from real_models import FALLBACK, FEW
 from tokenizers import Tokenizer
 
 import tokcy
@@ -28,10 +27,11 @@ import tokcy.hf
 torch = pytest.importorskip("torch", reason="pipelines run their models on PyTorch")
 transformers = pytest.importorskip("transformers")
 
+#: Of each kind some: what a pipeline does with the ids does not depend on the model.
 REAL: list[Any] = ["gpt2"]
 REAL += [
     pytest.param(name, marks=pytest.mark.sweep)
-    for name in (*NATIVE_MODELS, *FALLBACK)
+    for name in (*FEW, "kimi_k3", "llama3", "modernbert", "roberta_base", *FALLBACK)
     if name != "gpt2"
 ]
 #: All that they encode are pairs, which are Hugging Face's work.
