@@ -82,7 +82,26 @@ def test_conversations(tok: Tokenizer) -> None:
         )
 
     cache = check(encode, range(1, 12))
-    assert cache.hits > 0
+    assert (cache.hits, cache.misses) == (21, 1)
+    assert cache.cached_tokens > 2 * cache.uncached_tokens
+
+
+@pytest.mark.parametrize("name", ["t5_small", "gpt2", "whisper_tiny"])
+@pytest.mark.parametrize("special", [False, True])
+def test_segments_of_any_model(name: str, special: bool, model_path: Callable[[str], Path]) -> None:
+    """They go on from the end of any of them, trusted or not, whatever the model."""
+    tok = Tokenizer.from_file(model_path(name), backend="huggingface", config=False)
+    marks = [token.content for token in tok.added_tokens[:3]]
+
+    def encode(segments: list[tuple[str, bool]], **more: Any) -> Any:
+        return tok.encode_segments(segments, add_special_tokens=special, **more)
+
+    said = [(f"{SAID[0]} {i}{marks[i % len(marks)] * (i % 3 == 0)}", i % 3 == 0) for i in range(30)]
+    cache = check(encode, [said[:n] for n in (0, 1, 2, 5, 6, 12, 29, 30, 11)])
+    if special and len(tok.encode("")):
+        assert cache.cached_tokens == 0
+    else:
+        assert cache.cached_tokens > 3 * cache.uncached_tokens
 
 
 def test_texts_that_are_cut(tok: Tokenizer) -> None:

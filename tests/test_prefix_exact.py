@@ -16,7 +16,6 @@ from growing import growing_texts
 import tokcy
 from tokcy._prefix import PrefixStore, PrefixView
 from tokcy.errors import ModelFileError, TokcyError
-from tokcy.native import NativeBackend
 
 Model = synthetic.Model
 token = synthetic.added_token
@@ -205,21 +204,19 @@ class Twin:
         self.given.clear()
 
     def check_segments(
-        self, backend: object, views: list[PrefixView], segments: list[tuple[str, bool]]
+        self, backend: Any, views: list[PrefixView], segments: list[tuple[str, bool]]
     ) -> None:
-        if not isinstance(backend, NativeBackend):
-            return
-        engine = backend.engine
+        special = self.choose.random() < 0.5
         for joined in (False, True):
             try:
-                expected = engine.encode_segments(segments, True, joined, False).tolist()
+                expected = backend.encode_segments(segments, special, joined, False, None).tolist()
             except TokcyError:  # of mixed trust, and changed by a normalizer
                 for view in views:
                     with pytest.raises(TokcyError):
-                        engine.encode_segments(segments, True, joined, False, known=view)
+                        backend.encode_segments(segments, special, joined, False, None, view)
                 continue
             for view in views:
-                found = engine.encode_segments(segments, True, joined, False, known=view)
+                found = backend.encode_segments(segments, special, joined, False, None, view)
                 assert found.tolist() == expected, segments
                 self.given.append((found, expected))
 
@@ -243,6 +240,8 @@ def check_file(choose: Random, twin: Twin, file: Model, key: bytes) -> None:
         flags = [choose.random() < 0.6 for _ in ends]
         segments = [(text[a:b], flag) for a, b, flag in zip(ends, ends[1:], flags, strict=False)]
         twin.check_segments(backends[0], views, segments)
+        if choose.random() < 0.3:
+            twin.check_segments(backends[1], twin.views(b"hf" + key), segments)
     twin.check_again()
     twin.n_hits += views[0].hits
 

@@ -9,6 +9,6 @@ from tokcy._prepare import Preparer
 def encode_in_pieces(
     known: PrefixView,
     preparer: Preparer,
-    text: str,
-    encode: Callable[[list[str]], list[NDArray[np.uint32]]],
+    sections: list[tuple[str, bool]],
+    encode: Callable[[list[tuple[str, bool]]], list[NDArray[np.uint32]]],
 ) -> NDArray[np.uint32]: ...

@@ -17,7 +17,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from tokcy._added cimport Part, Span, SpanList, Stretch, part_of_stretch, spans_push
+from tokcy._added cimport Part, Span, SpanList, spans_push
 from tokcy._idbuffer cimport buffer_release, view_of
 from tokcy._job cimport BREAK, Job
 from tokcy._prefix cimport (
@@ -33,7 +33,8 @@ from tokcy._prefix cimport (
 )
 from tokcy._prepare cimport Prepared, Preparer, prepared_init, release
 from tokcy._runs cimport Run
-from tokcy._source cimport Source, source_close, source_open, wide_unit
+from tokcy._segments cimport Segments, segments_close, segments_open
+from tokcy._source cimport wide_unit
 from tokcy._status cimport OUT_OF_MEMORY, raise_status
 
 import numpy as np
@@ -342,13 +343,17 @@ cdef void resume_close(PrefixStore store, Resume* resume) noexcept nogil:
     free(resume.cuts)
 
 
-def encode_in_pieces(PrefixView known, Preparer preparer, text, encode):
-    """Encode a text piece by piece, from cut to cut, but for what is known.
+# ------------------------------------------------------- for others than the engine
+
+def encode_in_pieces(PrefixView known, Preparer preparer, list sections, encode):
+    """Encode texts in a row piece by piece, from cut to cut, but for what is known.
 
     Args:
-        known: where the text is looked up and stored.
-        preparer: finds the added tokens. What follows one must encode as it does by itself.
-        encode: list of pieces → list of uint32 arrays.
+        known: where they are looked up and stored.
+        preparer: finds the added tokens of those that are trusted. What follows one must encode
+            as it does by itself.
+        sections: (text, trusted) pairs; each is encoded by itself.
+        encode: a list of sections, or of parts of them → a uint32 array for each.
 
     Returns:
         uint32[n].
@@ -356,31 +361,30 @@ def encode_in_pieces(PrefixView known, Preparer preparer, text, encode):
     Raises:
         EncodeTypeError: not a str, or not expressible in UTF-8.
     """
-    cdef Source source
+    cdef Segments opened
     cdef Resume resume
     cdef Prepared prepared
-    cdef Stretch whole
-    cdef Part part
     cdef int status
     cdef const uint8_t* key = known.key
     cdef PrefixStore store = known.store
     cdef uint32_t[::1] new_ids, all_ids
     cdef size_t n_ids, n_known
-    source_open(text, &source)
-    part_of_stretch(&part, &whole, 0, source.size)
+    cdef list pieces = [], ends = []
+    segments_open(sections, False, False, &opened)
     prepared_init(&prepared)
     with nogil:
-        status = resume_open(store, preparer, key, source.bytes, &part, source.size > 0, &resume)
+        status = resume_open(store, preparer, key, opened.bytes, opened.parts, opened.n_parts,
+                             &resume)
         if status == 0:
             status = resume_sections(&resume, preparer, &prepared)
     try:
         raise_status(OUT_OF_MEMORY if status else 0)
-        pieces = _pieces(&resume, &prepared)
+        _find_pieces(&resume, &prepared, pieces, ends)
         rows = encode(pieces) if pieces else []
         new_ids = np.concatenate(rows) if rows else np.empty(0, dtype=np.uint32)
         n_ids, n_known = len(new_ids), resume.base.n_ids
-        if len(pieces) == <Py_ssize_t>resume.n_cuts:
-            _set_counts(&resume, rows)
+        if len(ends) == <Py_ssize_t>resume.n_cuts and ends and ends[len(ends) - 1] == len(pieces):
+            _set_counts(&resume, rows, ends)
             resume_keep(store, &resume, &new_ids[0] if n_ids else NULL, n_ids, NULL, 0)
         known.count(n_known, n_ids)
         if store.views and resume.buffer != NULL and resume.buffer.begin == 0:
@@ -395,28 +399,42 @@ def encode_in_pieces(PrefixView known, Preparer preparer, text, encode):
         with nogil:
             resume_close(store, &resume)
             release(&prepared)
-        source_close(&source)
+            segments_close(&opened)
 
 
-cdef list _pieces(const Resume* resume, const Prepared* prepared):
-    """The text between the cuts; what follows the last, if that is not the end, comes last."""
+cdef int _find_pieces(const Resume* resume, const Prepared* prepared, list pieces,
+                      list ends) except -1:
+    """Append what is to be encoded, and for each new cut how many pieces stand before."""
     cdef const SpanList* sections = &prepared.sections
-    cdef size_t at = resume.done, end, i
-    cdef list pieces = []
+    cdef size_t part = resume.part, at = resume.done, i
     for i in range(sections.size):
-        end = sections.data[i].end
-        if sections.data[i].token == BREAK and at < end:
-            pieces.append(resume.raw[at:end].decode())
-            at = end
-    end = resume.parts[0].end if resume.n_parts else 0
-    if at < end:
-        pieces.append(resume.raw[at:end].decode())
-    return pieces
+        if sections.data[i].token == BREAK:
+            _add_pieces(resume, &part, &at, sections.data[i].end, pieces)
+            ends.append(len(pieces))
+    _add_pieces(resume, &part, &at, resume_size(resume), pieces)
+    return 0
 
 
-cdef int _set_counts(Resume* resume, list rows) except -1:
-    cdef size_t i, n_ids = resume.base.n_ids
+cdef int _add_pieces(const Resume* resume, size_t* part, size_t* at, size_t end,
+                     list pieces) except -1:
+    cdef const Part* now
+    cdef size_t stop
+    while at[0] < end:
+        now = resume.parts + part[0]
+        stop = min(end, now.end)
+        if at[0] < stop:
+            pieces.append((resume.raw[at[0]:stop].decode(), now.n_trusted > 0))
+            at[0] = stop
+        if stop == now.end:
+            part[0] += 1
+    return 0
+
+
+cdef int _set_counts(Resume* resume, list rows, list ends) except -1:
+    cdef size_t i, k = 0, n_ids = resume.base.n_ids
     for i in range(resume.n_cuts):
-        n_ids += len(rows[i])
+        while k < <size_t>ends[i]:
+            n_ids += len(rows[k])
+            k += 1
         resume.cuts[i].n_ids = n_ids
     return 0

@@ -7,7 +7,6 @@ included, comes out as one of tokcy's errors.
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterable
 from functools import cached_property
@@ -214,16 +213,9 @@ class HuggingFaceBackend:
         """uint32[n]; TokcyError also where joined texts cannot be told apart exactly."""
         check_num_threads(num_threads)
         parts = parts_of(segments, joined, chunked)
-        special = bool(add_special_tokens)
+        special = bool(add_special_tokens) and self._known.adds_tokens
         with hugging_face_errors():
-            if known is None or not self._known.may_serve(special):
-                ids = self._segments.encode(parts, special)
-            else:  # nothing is added around
-                encode = functools.partial(self._known.encode, known=known)
-                return self._segments.encode(parts, False, encode)
-        if known is not None:
-            known.count(0, len(ids))
-        return ids
+            return self._segments.encode(parts, special, known)
 
     @cached_property
     def _segments(self) -> SegmentEncoder:
@@ -232,6 +224,7 @@ class HuggingFaceBackend:
             self._tokenizer_for(False),
             self.added_tokens,
             self._content.get("pre_tokenizer"),
+            self._known,
             lambda encoding: self._ids(encoding, allow_special=False),
         )
 

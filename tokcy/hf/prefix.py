@@ -1,7 +1,8 @@
 """Texts whose beginnings are stored, encoded by Hugging Face from one added token to another.
 
-Hugging Face cuts a text at the added tokens that are not normalized, and normalizes, splits and
-merges what lies between by itself. What follows such a token, given as a text, is the same unless
+Texts in a row can go on from the end of each, if they encode the same each time. Hugging Face cuts
+a text at the added tokens that are not normalized, and normalizes, splits and merges what lies
+between by itself. So what follows such a token, given as a text, is the same, too, unless
 
 * a token found there depends on what stood before: one of a single word;
 * the token before took whitespace along, which ends otherwise where the text does: rstrip;
@@ -15,7 +16,7 @@ are for the caller to look after.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,8 @@ from tokcy.spec import AddedToken
 from .calls import check_text, encode_text, hugging_face_errors
 
 __all__ = ["KnownEncoder", "goes_on_anywhere"]
+
+Sections = list[tuple[str, bool]]
 
 _MODELS = {"BPE", "Unigram", "WordLevel", "WordPiece"}
 _NORMALIZERS = {
@@ -77,19 +80,22 @@ class KnownEncoder:
         self, tokenizer: Tokenizer, added: tuple[AddedToken, ...], content: dict[str, Any]
     ) -> None:
         self._tokenizer = tokenizer
-        self._finder = Preparer([token for token in added if not token.normalized])
         self._goes_on = (
             isinstance(tokenizer, Tokenizer)
             and not tokenizer.encode_special_tokens
             and goes_on_anywhere(content, added)
         )
+        found = [token for token in added if not token.normalized] if self._goes_on else []
+        self._finder = Preparer(found)
+        self.is_steady = not content["model"].get("dropout")
 
     def may_serve(self, add_special_tokens: bool) -> bool:
         """Whether texts can go on from any added token, and nothing is put around the whole."""
-        return self._goes_on and not (add_special_tokens and self._adds_tokens)
+        return self._goes_on and not (add_special_tokens and self.adds_tokens)
 
     @cached_property
-    def _adds_tokens(self) -> bool:
+    def adds_tokens(self) -> bool:
+        """Whether the post-processor puts tokens around a text."""
         with hugging_face_errors():
             return bool(encode_text(self._tokenizer, "", True).ids)
 
@@ -101,12 +107,28 @@ class KnownEncoder:
             TokcyError: Hugging Face fails on it.
         """
         check_text(text)
-        return encode_in_pieces(known, self._finder, text, self._encode_all)
+        return encode_in_pieces(known, self._finder, [(text, True)], self._encode_all)
 
-    def _encode_all(self, pieces: list[str]) -> list[Ids]:
+    def _encode_all(self, pieces: Sections) -> list[Ids]:
+        texts = [text for text, _ in pieces]
         with hugging_face_errors():
-            encodings = self._tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
+            encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return [np.array(encoding.ids, dtype=np.uint32) for encoding in encodings]
+
+    def encode_sections(
+        self, sections: Sections, known: PrefixView, encode: Callable[[str, bool], Ids]
+    ) -> Ids:
+        """uint32[n] of texts in a row; where `is_steady`.
+
+        Args:
+            sections: each with whether it is trusted. None of no text has ids.
+            encode: gives the ids of one, or of what follows an added token in one that is trusted.
+        """
+
+        def encode_all(pieces: Sections) -> list[Ids]:
+            return [encode(text, trusted) for text, trusted in pieces]
+
+        return encode_in_pieces(known, self._finder, sections, encode_all)
 
 
 def goes_on_anywhere(content: dict[str, Any], added_tokens: Iterable[AddedToken]) -> bool:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
+from tokcy._prefix import PrefixView
 from tokcy.backend import Ids
 from tokcy.errors import TokcyError
 from tokcy.spec import AddedToken
 
 from .calls import encode_text, leave_alone
 from .next import NextTokenizer
+from .prefix import KnownEncoder
 
 __all__ = ["SegmentEncoder"]
 
@@ -36,6 +39,7 @@ class SegmentEncoder:
         plain: its twin that has no added tokens.
         added: these.
         pre_tokenizer: the section of the model file.
+        known: encodes texts whose beginnings are stored.
         check: raises TokcyError for an encoding of the twin that holds a control token.
     """
 
@@ -45,6 +49,7 @@ class SegmentEncoder:
         plain: Tokenizer,
         added: tuple[AddedToken, ...],
         pre_tokenizer: Any,
+        known: KnownEncoder,
         check: Callable[[Encoding], object],
     ) -> None:
         self._whole = tokenizer
@@ -58,34 +63,47 @@ class SegmentEncoder:
             and not tokenizer.encode_special_tokens
             and '"first"' not in json.dumps(pre_tokenizer)
         )
+        self._known = known
         self._check = check
 
     def encode(
         self,
         parts: list[Stretches],
         add_special_tokens: bool,
-        encode_trusted: Callable[[str], Ids] | None = None,
+        known: PrefixView | None = None,
     ) -> Ids:
         """The ids of some texts in a row, and around them what the post-processor puts there.
 
         Args:
             parts: the texts.
             add_special_tokens: whether it does.
-            encode_trusted: gives the ids of a trusted text, from a cache, where nothing is added.
+            known: where beginnings of texts in a row are stored.
 
         Raises:
             TokcyError: the model makes a control token of what is not trusted, or a text cannot be
                 encoded exactly.
         """
         sections = [section for part in parts for section in self._sections_of(part)]
-        if add_special_tokens or self._trusted is not self._whole:
-            encodings = [self._encoding(text, flag) for text, flag in sections]
-            return np.array(self._post_process(encodings, add_special_tokens).ids, dtype=np.uint32)
-        rows = [
-            encode_trusted(text) if flag and encode_trusted else self._encoding(text, flag).ids
-            for text, flag in sections
-        ]
-        return np.array(list(chain.from_iterable(rows)), dtype=np.uint32)
+        is_whole = add_special_tokens or self._trusted is not self._whole
+        if known is not None and not is_whole and self._may_store:
+            return self._known.encode_sections(sections, known, self._ids)
+        encodings = [self._encoding(text, flag) for text, flag in sections]
+        if is_whole:
+            ids = self._post_process(encodings, add_special_tokens).ids
+        else:
+            ids = list(chain.from_iterable(encoding.ids for encoding in encodings))
+        if known is not None:
+            known.count(0, len(ids))
+        return np.array(ids, dtype=np.uint32)
+
+    @cached_property
+    def _may_store(self) -> bool:
+        """Whether texts encode the same each time, and no text to nothing."""
+        nothing = [self._encoding("", flag).ids for flag in (True, False)]
+        return self._known.is_steady and not any(nothing)
+
+    def _ids(self, text: str, trusted: bool) -> Ids:
+        return np.array(self._encoding(text, trusted).ids, dtype=np.uint32)
 
     def _post_process(self, encodings: list[Encoding], add_special_tokens: bool) -> Encoding:
         if isinstance(self._whole, NextTokenizer):
@@ -102,6 +120,8 @@ class SegmentEncoder:
 
     def _sections_of(self, stretches: Stretches) -> Stretches:
         """What of a text is encoded by itself, with all added tokens or with none."""
+        if len(stretches) == 1:
+            return stretches
         text = "".join(stretch for stretch, _ in stretches)
         if all(flag for _, flag in stretches):
             return [(text, True)]
