@@ -558,10 +558,14 @@ cdef bint cut_at(const Found* found, size_t limit, Cut* out) noexcept nogil:
 
 
 cdef bint has_cut(const Found* found, const Cut* cut) noexcept nogil:
-    """Whether a cut is there (still), or is none at all."""
+    """Whether a cut is there (still), or is none at all.
+
+    At the same place there may be another by now: that of a text which ends there.
+    """
     cdef Cut other
     return cut.at == 0 or (cut.at <= found.common and cut_at(found, cut.at, &other)
-                           and other.at == cut.at and other.n_ids == cut.n_ids)
+                           and other.at == cut.at and other.back == cut.back
+                           and other.n_ids == cut.n_ids)
 
 
 cdef void copy_ids(const Found* found, size_t begin, const Cut* cut,
