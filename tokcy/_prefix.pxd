@@ -53,6 +53,16 @@ cdef struct Growth:         # how the tree is to grow: a node from `begin` on
     Cut base
     size_t n_joined         # steps at the end whose nodes go into it
     size_t n_cuts           # that these bring
+    size_t memory           # that is taken
+    size_t kept             # memory of the nodes of the way but for those, with all buffers
+    size_t joined           # and of those
+
+
+cdef struct Halves:         # of a node that is split
+    size_t n_cuts           # of the upper one
+    Cut middle              # that the lower one goes on from
+    bint upper_keeps        # whether its ids stay in the buffer of the node
+    bint lower_keeps
 
 
 cdef class PrefixStore:
@@ -80,7 +90,9 @@ cdef class PrefixStore:
     cdef int add(self, const Stream* stream, const Found* found, const Cut* base,
                  const Cut* cuts, size_t n_cuts, IdBuffer* buffer, size_t end) noexcept nogil
     cdef Node* split(self, Node* node, size_t begin, size_t size) noexcept nogil
-    cdef bint make_room(self, const Found* found, size_t n_kept, size_t memory) noexcept nogil
+    cdef bint make_room(self, Found* way, const Cut* base, size_t end, size_t n_cuts,
+                        const IdBuffer* buffer, Growth* growth) noexcept nogil
+    cdef void let_go(self, Node* node) noexcept nogil
     cdef void attach(self, Node* node, Node* parent) noexcept nogil
     cdef void detach(self, Node* node) noexcept nogil
     cdef void touch(self, Node* node) noexcept nogil

@@ -252,37 +252,30 @@ cdef class PrefixStore:
     cdef int add(self, const Stream* stream, const Found* found, const Cut* base,
                  const Cut* cuts, size_t n_cuts, IdBuffer* buffer, size_t end) noexcept nogil:
         """Put the bytes of a stream from found.common to `end` into the tree."""
+        cdef Found way = found[0]
         cdef Growth growth
-        cdef size_t n_kept, i, memory
+        cdef size_t n_kept, i
         cdef Step* last = NULL
         cdef Node* node
         cdef Node* parent = self.root
-        plan_growth(found, base, end, buffer, &growth)
-        n_kept = found.n_steps - growth.n_joined
-        memory = node_memory(end - growth.begin, growth.n_cuts + n_cuts)
-        if buffer != NULL and buffer.n_nodes == 0:
-            memory += buffer.memory
-        if n_kept:
-            last = found.steps + n_kept - 1
-            parent = last.node
-            if growth.begin < last.begin + parent.size:
-                memory += split_memory(parent)
-            else:
-                last = NULL         # as it is
-        if not self.make_room(found, n_kept, memory):
+        if not self.make_room(&way, base, end, n_cuts, buffer, &growth):
             return 0
+        n_kept = way.n_steps - growth.n_joined
+        if n_kept:
+            last = way.steps + n_kept - 1
+            parent = last.node
         node = new_node(end - growth.begin, growth.n_cuts + n_cuts, buffer, &growth.base)
         if node == NULL:
             return OUT_OF_MEMORY
-        fill_node(node, found, n_kept, base, cuts, n_cuts)
-        copy_stream(stream, found.common, end, node.bytes + (found.common - growth.begin))
-        if last != NULL:
+        fill_node(node, &way, n_kept, base, cuts, n_cuts)
+        copy_stream(stream, way.common, end, node.bytes + (way.common - growth.begin))
+        if last != NULL and growth.begin < last.begin + parent.size:
             parent = self.split(parent, last.begin, growth.begin - last.begin)
             if parent == NULL:
                 free_node(node)
                 return OUT_OF_MEMORY
-        for i in range(found.n_steps, n_kept, -1):
-            self.detach(found.steps[i - 1].node)
+        for i in range(way.n_steps, n_kept, -1):
+            self.detach(way.steps[i - 1].node)
         self.attach(node, parent)
         self.touch(node)
         self.version += 1
@@ -290,20 +283,20 @@ cdef class PrefixStore:
 
     cdef Node* split(self, Node* node, size_t begin, size_t size) noexcept nogil:
         """Put two nodes in place of one; the first has `size` of its bytes, and is returned."""
-        cdef size_t n_cuts = 0
-        cdef Cut middle = node.base
+        cdef Halves halves
         cdef IdBuffer* upper_ids = NULL
         cdef IdBuffer* lower_ids = NULL
-        cdef Node* upper
-        cdef Node* lower
+        cdef Node* upper = NULL
+        cdef Node* lower = NULL
         cdef Node* child
-        while n_cuts < node.n_cuts and node.cuts[n_cuts].at <= begin + size:
-            middle = node.cuts[n_cuts]
-            n_cuts += 1
-        if not split_ids(node, middle.n_ids, &upper_ids, &lower_ids):
-            return NULL
-        upper = new_node(size, n_cuts, upper_ids, &node.base)
-        lower = new_node(node.size - size, node.n_cuts - n_cuts, lower_ids, &middle)
+        cdef size_t n_cuts, middle
+        plan_split(node, begin + size, &halves)
+        n_cuts = halves.n_cuts
+        middle = halves.middle.n_ids
+        if (part_ids(node, node.base.n_ids, middle, halves.upper_keeps, &upper_ids)
+                and part_ids(node, middle, last_id(node), halves.lower_keeps, &lower_ids)):
+            upper = new_node(size, n_cuts, upper_ids, &node.base)
+            lower = new_node(node.size - size, node.n_cuts - n_cuts, lower_ids, &halves.middle)
         buffer_release(upper_ids)
         buffer_release(lower_ids)
         if upper == NULL or lower == NULL:
@@ -328,29 +321,38 @@ cdef class PrefixStore:
         self.detach(node)
         return upper
 
-    cdef bint make_room(self, const Found* found, size_t n_kept, size_t memory) noexcept nogil:
-        """Let go what was not used for longest, until so much memory can be taken.
+    cdef bint make_room(self, Found* way, const Cut* base, size_t end, size_t n_cuts,
+                        const IdBuffer* buffer, Growth* growth) noexcept nogil:
+        """Plan the growth, and let go what was not used for longest until there is room for it.
 
-        False where it could not even be beside the nodes of the way, of which n_kept stay.
+        False where it could not even be beside the nodes of the way. Of these the last go, too, if
+        the stream has no ids of them. Else a long text would keep all others out for ever: they
+        begin alike, as they have a key in common.
         """
-        cdef size_t joined = 0, kept = 0, i
-        cdef const IdBuffer* buffer = NULL
-        cdef const Node* node
-        for i in range(found.n_steps):
-            node = found.steps[i].node
-            if node.buffer != NULL and node.buffer != buffer:
-                buffer = node.buffer
-                kept += buffer.memory       # those of joined nodes go after that
-            if i < n_kept:
-                kept += node.memory
-            else:
-                joined += node.memory
-        if kept + memory > self.max_bytes:
-            return False
-        while self.n_bytes - joined + memory > self.max_bytes:
+        cdef size_t n_steps = way.n_steps
+        plan_growth(way, base, end, n_cuts, buffer, growth)
+        while growth.kept + growth.memory > self.max_bytes:
+            if way.n_steps == 0 or is_behind(base, way.steps + (way.n_steps - 1)):
+                return False
+            way.n_steps -= 1
+            way.common = way.steps[way.n_steps].begin
+            plan_growth(way, base, end, n_cuts, buffer, growth)
+        if way.n_steps < n_steps:
+            self.let_go(way.steps[way.n_steps].node)
+        while self.n_bytes - growth.joined + growth.memory > self.max_bytes:
             self.detach(self.root.newer)        # at the other end of the ring: a leaf
             self.n_evicted += 1
         return True
+
+    cdef void let_go(self, Node* node) noexcept nogil:
+        """Take a node out of the tree with all below it."""
+        cdef Node* leaf = NULL
+        while leaf != node:
+            leaf = node
+            while leaf.child != NULL:
+                leaf = leaf.child
+            self.detach(leaf)
+            self.n_evicted += 1
 
     cdef void attach(self, Node* node, Node* parent) noexcept nogil:
         node.parent = parent
@@ -466,36 +468,56 @@ cdef inline void release_node(Node* node) noexcept nogil:
         free_node(node)
 
 
-cdef inline size_t n_ids_of(const Node* node) noexcept nogil:
-    """How many ids there are between its base and its last cut."""
-    return node.cuts[node.n_cuts - 1].n_ids - node.base.n_ids if node.n_cuts else 0
+cdef inline size_t last_id(const Node* node) noexcept nogil:
+    """How many ids of the text stand before its last cut."""
+    return node.cuts[node.n_cuts - 1].n_ids if node.n_cuts else node.base.n_ids
 
 
-cdef size_t split_memory(const Node* node) noexcept nogil:
-    """What is taken at most, where a node is split."""
-    return 2 * node_memory(0, 0) + buffer_memory(n_ids_of(node))
+cdef void plan_split(const Node* node, size_t at, Halves* halves) noexcept nogil:
+    """Decide who gets what of a node that is split at a place of the stream.
 
-
-cdef bint split_ids(Node* node, size_t middle, IdBuffer** upper, IdBuffer** lower) noexcept nogil:
-    """Buffers for the ids of a node before and behind a place; False without memory.
-
-    One of them is the node's. The part that has fewer ids gets one of its own, so that what the
-    other keeps alive is at most twice what it needs.
+    A part stays in the node's buffer if it needs half of it, or goes on from one that is in it; of
+    another the ids are copied. So what stays in the tree for long keeps little alive that only
+    others needed, which have gone.
     """
-    cdef size_t begin = node.base.n_ids, end = begin + n_ids_of(node)
-    if node.buffer == NULL:
+    cdef size_t half
+    halves.n_cuts = cuts_before(node, at)
+    halves.middle = node.cuts[halves.n_cuts - 1] if halves.n_cuts else node.base
+    if node.buffer != NULL:
+        half = (node.buffer.capacity + 1) // 2
+        halves.upper_keeps = (node.parent.buffer == node.buffer
+                              or halves.middle.n_ids - node.base.n_ids >= half)
+        halves.lower_keeps = (halves.upper_keeps
+                              or last_id(node) - halves.middle.n_ids >= half)
+
+
+cdef size_t split_memory(const Node* node, size_t at) noexcept nogil:
+    """What is taken where a node is split at a place of the stream."""
+    cdef Halves halves
+    plan_split(node, at, &halves)
+    return node_memory(0, 0) + part_memory(
+        node, node.base.n_ids, halves.middle.n_ids, halves.upper_keeps
+    ) + part_memory(node, halves.middle.n_ids, last_id(node), halves.lower_keeps)
+
+
+cdef size_t part_memory(const Node* node, size_t begin, size_t end, bint keeps) noexcept nogil:
+    """Bytes of the buffer that `part_ids` makes."""
+    if begin == end or keeps:
+        return 0
+    return buffer_memory(end - begin + (0 if begin else node.buffer.n_front))
+
+
+cdef bint part_ids(Node* node, size_t begin, size_t end, bint keeps,
+                   IdBuffer** ids) noexcept nogil:
+    """A buffer for ids of a node, which may be the node's; False without memory."""
+    if begin == end:
         return True
-    if end - middle <= middle - node.buffer.begin:
+    if keeps:
         buffer_hold(node.buffer)
-        upper[0] = node.buffer
-        if end > middle:
-            lower[0] = buffer_part(node.buffer, middle, end)
-        return end == middle or lower[0] != NULL
-    buffer_hold(node.buffer)
-    lower[0] = node.buffer
-    if middle > begin:
-        upper[0] = buffer_part(node.buffer, begin, middle)
-    return middle == begin or upper[0] != NULL
+        ids[0] = node.buffer
+    else:
+        ids[0] = buffer_part(node.buffer, begin, end)
+    return ids[0] != NULL
 
 
 cdef inline Node* child_of(Node* parent, uint8_t byte) noexcept nogil:
@@ -640,6 +662,11 @@ cdef IdBuffer* buffer_for(const Found* found, const Cut* base, const uint32_t* i
     return buffer
 
 
+cdef bint is_behind(const Cut* cut, const Step* step) noexcept nogil:
+    """Whether a cut is behind a node's first byte, or one of the node's cuts."""
+    return step.begin < cut.at or (step.node.n_cuts > 0 and step.node.cuts[0].at <= cut.at)
+
+
 cdef const Step* step_with(const Found* found, const Cut* cut) noexcept nogil:
     """The step that has a cut, or NULL."""
     cdef size_t i
@@ -651,9 +678,11 @@ cdef const Step* step_with(const Found* found, const Cut* cut) noexcept nogil:
     return NULL
 
 
-cdef void plan_growth(const Found* found, const Cut* base, size_t end, const IdBuffer* buffer,
-                      Growth* growth) noexcept nogil:
-    """Decide what a new node holds: the nodes that it goes on from, if they are no longer.
+cdef void plan_growth(const Found* found, const Cut* base, size_t end, size_t n_cuts,
+                      const IdBuffer* buffer, Growth* growth) noexcept nogil:
+    """Decide what a new node holds, and what it takes.
+
+    That is what is new, and the nodes that it goes on from, if they are no longer.
 
     These are leaves, or become so when those below them are taken. Of each only the cuts count
     that the one below goes on from. With them goes the buffer that they had, if it is another.
@@ -679,6 +708,34 @@ cdef void plan_growth(const Found* found, const Cut* base, size_t end, const IdB
         growth.base = step.node.base
         growth.n_joined += 1
         below = step.node
+    growth.memory = node_memory(end - growth.begin, growth.n_cuts + n_cuts)
+    add_up(found, buffer, growth)
+
+
+cdef void add_up(const Found* found, const IdBuffer* buffer, Growth* growth) noexcept nogil:
+    """Add up the memory of the nodes of the way, and what the new node takes beside its own."""
+    cdef size_t n_kept = found.n_steps - growth.n_joined, i
+    cdef const IdBuffer* counted = NULL
+    cdef const Step* step
+    cdef bint is_new = buffer != NULL
+    growth.kept = growth.joined = 0
+    for i in range(found.n_steps):
+        step = found.steps + i
+        # Buffers of joined nodes go only after that. And one that only other nodes have may go.
+        if step.node.buffer != NULL and step.node.buffer != counted:
+            counted = step.node.buffer
+            growth.kept += counted.memory
+            is_new = is_new and counted != buffer
+        if i < n_kept:
+            growth.kept += step.node.memory
+        else:
+            growth.joined += step.node.memory
+    if is_new:
+        growth.memory += buffer.memory
+    if n_kept:
+        step = found.steps + (n_kept - 1)
+        if growth.begin < step.begin + step.node.size:
+            growth.memory += split_memory(step.node, growth.begin)
 
 
 cdef size_t cuts_before(const Node* node, size_t limit) noexcept nogil:
