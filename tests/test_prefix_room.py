@@ -95,6 +95,21 @@ def test_what_is_left_of_a_long_text_takes_no_more_than_a_short_one(read_only: b
     assert abs(others_kept(start, longer) - others_kept(start, [start])) < 10
 
 
+def test_ids_of_a_shared_beginning_are_kept_once() -> None:
+    choose = Random(6)
+    cache = tokcy.PrefixCache()
+    start = words(choose, 20_000)
+    most = len(start) + 4 * len(ids_of(start))
+    for _ in range(10):
+        text = start
+        for _ in range(5):
+            text += words(choose, 5_000)
+            known(text, cache)
+        # There may be room for half as many ids as there are.
+        most += len(text) - len(start) + 6 * (len(ids_of(text)) - len(ids_of(start)))
+    assert cache.bytes < 1.05 * most
+
+
 def test_ids_of_a_post_processor_are_counted() -> None:
     special = {"<e>": {"id": "<e>", "ids": [600] * 200, "tokens": ["<e>"] * 200}}
     tok = make({**MODEL, "post_processor": {**TEMPLATE, "special_tokens": special}})

@@ -113,4 +113,5 @@ cdef void copy_ids(const Found* found, size_t begin, const Cut* cut, uint32_t* o
 cdef size_t stored_end(const Stream* stream, const Cut* cuts, size_t n_cuts,
                        size_t reach) noexcept nogil
 cdef IdBuffer* buffer_for(const Found* found, const Cut* base, const uint32_t* ids, size_t n_ids,
-                          bint stored, const uint32_t* front, size_t n_front) noexcept nogil
+                          bint stored, bint views, const uint32_t* front,
+                          size_t n_front) noexcept nogil

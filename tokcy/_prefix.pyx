@@ -617,15 +617,17 @@ cdef size_t stored_end(const Stream* stream, const Cut* cuts, size_t n_cuts,
 
 
 cdef IdBuffer* buffer_for(const Found* found, const Cut* base, const uint32_t* ids, size_t n_ids,
-                          bint stored, const uint32_t* front, size_t n_front) noexcept nogil:
+                          bint stored, bint views, const uint32_t* front,
+                          size_t n_front) noexcept nogil:
     """A buffer with the ids up to `base` and new ones behind them; the caller's to release.
 
-    It has all ids of the text, or where that would double what a text behind a shared beginning
-    takes, those behind it.
+    Behind a beginning that others share it has the ids from there on; for views all of the text,
+    where that at most doubles them.
 
     Args:
         ids, n_ids: the new ones.
         stored: whether the text will be; else there is no buffer, unless all of it is known.
+        views: whether ids are given as views of it.
         front: ids of the post-processor.
 
     Returns:
@@ -647,7 +649,7 @@ cdef IdBuffer* buffer_for(const Found* found, const Cut* base, const uint32_t* i
                 room = (total - begin) // 2
     if not stored or n_ids == 0:
         return NULL
-    if total >= 2 * begin:
+    if views and total >= 2 * begin:
         begin = 0
     if room and begin == buffer.begin and buffer_take(buffer, end, total - end):
         buffer_hold(buffer)
