@@ -61,7 +61,7 @@ def test_what_a_text_goes_on_from_stays() -> None:
     cache = tokcy.PrefixCache(MAX_BYTES)
     start = words(choose, 25_000)
     known(start, cache)
-    longer = start + words(choose, 15_000)
+    longer = start + words(choose, 25_000)
     for _ in range(3):
         assert known(longer, cache) >= len(ids_of(start)) - 200
     assert known(start, cache) == len(ids_of(start))
@@ -93,6 +93,18 @@ def test_what_is_left_of_a_long_text_takes_no_more_than_a_short_one(read_only: b
         longer.append(long[:size] + words(choose, 500))
     start = long[:22_000]
     assert abs(others_kept(start, longer) - others_kept(start, [start])) < 10
+
+
+@pytest.mark.parametrize("read_only", CALLS.values(), ids=CALLS)
+def test_a_conversation_may_take_nearly_all_memory(read_only: bool) -> None:
+    """What it took before goes for what it takes now."""
+    choose = Random(7)
+    cache = tokcy.PrefixCache(MAX_BYTES, read_only=read_only)
+    text = ""
+    while len(text) + 4 * len(ids_of(text)) < 0.85 * MAX_BYTES:
+        text += words(choose, 1_000)
+        known(text, cache)
+        assert known(text, cache) == len(ids_of(text))
 
 
 def test_ids_of_a_shared_beginning_are_kept_once() -> None:

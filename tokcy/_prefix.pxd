@@ -54,8 +54,8 @@ cdef struct Growth:         # how the tree is to grow: a node from `begin` on
     size_t n_joined         # steps at the end whose nodes go into it
     size_t n_cuts           # that these bring
     size_t memory           # that is taken
-    size_t kept             # memory of the nodes of the way but for those, with all buffers
-    size_t joined           # and of those
+    size_t kept             # memory of the nodes of the way but for those, with their buffers
+    size_t joined           # and of those, with buffers that nobody else has
 
 
 cdef struct Halves:         # of a node that is split
@@ -112,6 +112,6 @@ cdef bint cut_at(const Found* found, size_t limit, Cut* out) noexcept nogil
 cdef void copy_ids(const Found* found, size_t begin, const Cut* cut, uint32_t* out) noexcept nogil
 cdef size_t stored_end(const Stream* stream, const Cut* cuts, size_t n_cuts,
                        size_t reach) noexcept nogil
-cdef IdBuffer* buffer_for(const Found* found, const Cut* base, const uint32_t* ids, size_t n_ids,
-                          bint stored, bint views, const uint32_t* front,
+cdef IdBuffer* buffer_for(PrefixStore store, const Found* found, const Cut* base,
+                          const uint32_t* ids, size_t n_ids, bint stored, const uint32_t* front,
                           size_t n_front) noexcept nogil

@@ -65,6 +65,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     JOINED_BYTES = 16384        # of a node that is copied into the next: longer ones take longer
+    ROOM_PART = 64              # ids that there is room for: at most a sixteenth of all memory
 
 _stores = weakref.WeakSet()
 _held = {}                      # by thread: stores whose lock it holds for a fork
@@ -616,8 +617,8 @@ cdef size_t stored_end(const Stream* stream, const Cut* cuts, size_t n_cuts,
     return min(stream.size, cuts[n_cuts - 1].at + reach) if n_cuts else 0
 
 
-cdef IdBuffer* buffer_for(const Found* found, const Cut* base, const uint32_t* ids, size_t n_ids,
-                          bint stored, bint views, const uint32_t* front,
+cdef IdBuffer* buffer_for(PrefixStore store, const Found* found, const Cut* base,
+                          const uint32_t* ids, size_t n_ids, bint stored, const uint32_t* front,
                           size_t n_front) noexcept nogil:
     """A buffer with the ids up to `base` and new ones behind them; the caller's to release.
 
@@ -627,7 +628,6 @@ cdef IdBuffer* buffer_for(const Found* found, const Cut* base, const uint32_t* i
     Args:
         ids, n_ids: the new ones.
         stored: whether the text will be; else there is no buffer, unless all of it is known.
-        views: whether ids are given as views of it.
         front: ids of the post-processor.
 
     Returns:
@@ -646,10 +646,10 @@ cdef IdBuffer* buffer_for(const Found* found, const Cut* base, const uint32_t* i
                 return buffer
             if step.leaf and buffer_end(buffer) == end:
                 begin = buffer.begin
-                room = (total - begin) // 2
+                room = min((total - begin) // 2, store.max_bytes // ROOM_PART)
     if not stored or n_ids == 0:
         return NULL
-    if views and total >= 2 * begin:
+    if store.views and total >= 2 * begin:
         begin = 0
     if room and begin == buffer.begin and buffer_take(buffer, end, total - end):
         buffer_hold(buffer)
@@ -716,28 +716,32 @@ cdef void plan_growth(const Found* found, const Cut* base, size_t end, size_t n_
 
 cdef void add_up(const Found* found, const IdBuffer* buffer, Growth* growth) noexcept nogil:
     """Add up the memory of the nodes of the way, and what the new node takes beside its own."""
-    cdef size_t n_kept = found.n_steps - growth.n_joined, i
-    cdef const IdBuffer* counted = NULL
-    cdef const Step* step
+    cdef size_t n_kept = found.n_steps - growth.n_joined, first = 0, i
+    cdef const Node* node
     cdef bint is_new = buffer != NULL
     growth.kept = growth.joined = 0
     for i in range(found.n_steps):
-        step = found.steps + i
-        # Buffers of joined nodes go only after that. And one that only other nodes have may go.
-        if step.node.buffer != NULL and step.node.buffer != counted:
-            counted = step.node.buffer
-            growth.kept += counted.memory
-            is_new = is_new and counted != buffer
+        node = found.steps[i].node
         if i < n_kept:
-            growth.kept += step.node.memory
+            growth.kept += node.memory
         else:
-            growth.joined += step.node.memory
+            growth.joined += node.memory
+        if node.buffer == NULL:
+            continue
+        if i == 0 or found.steps[i - 1].node.buffer != node.buffer:
+            first = i
+            growth.kept += node.buffer.memory
+        # One that only joined nodes have goes with them; one that only others have may have to.
+        if first >= n_kept and i + 1 - first == node.buffer.n_nodes and node.buffer != buffer:
+            growth.kept -= node.buffer.memory
+            growth.joined += node.buffer.memory
+        is_new = is_new and node.buffer != buffer
     if is_new:
         growth.memory += buffer.memory
     if n_kept:
-        step = found.steps + (n_kept - 1)
-        if growth.begin < step.begin + step.node.size:
-            growth.memory += split_memory(step.node, growth.begin)
+        node = found.steps[n_kept - 1].node
+        if growth.begin < found.steps[n_kept - 1].begin + node.size:
+            growth.memory += split_memory(node, growth.begin)
 
 
 cdef size_t cuts_before(const Node* node, size_t limit) noexcept nogil:

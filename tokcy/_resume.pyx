@@ -324,8 +324,8 @@ cdef void resume_keep(PrefixStore store, Resume* resume, const uint32_t* ids, si
     """
     cdef size_t end = stored_end(&resume.stream, resume.cuts, resume.n_cuts, resume.reach)
     cdef bint stored = store.gains(&resume.found, &resume.base, resume.n_cuts, end)
-    resume.buffer = buffer_for(&resume.found, &resume.base, ids, n_ids, stored, store.views,
-                               front, n_front)
+    resume.buffer = buffer_for(store, &resume.found, &resume.base, ids, n_ids, stored, front,
+                               n_front)
     resume.stored = stored and (resume.buffer != NULL or n_ids == 0)
 
 
