@@ -39,11 +39,11 @@ def ids_of(text: str) -> list[int]:
 def encode(view: PrefixView, text: str, meanwhile: Callable[[], object] = lambda: None) -> Ids:
     """The ids of a text; between its look-up and its storing something else happens."""
 
-    def encode_all(pieces: list[str]) -> list[Ids]:
+    def encode_all(pieces: list[tuple[str, bool]]) -> list[Ids]:
         meanwhile()
-        return [ENGINE.encode(piece, False, True) for piece in pieces]
+        return [ENGINE.encode(piece, False, True) for piece, _ in pieces]
 
-    return encode_in_pieces(view, FINDER, text, encode_all)
+    return encode_in_pieces(view, FINDER, [(text, True)], encode_all)
 
 
 def test_a_text_that_goes_on_and_then_one_that_ends_there() -> None:
