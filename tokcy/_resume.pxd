@@ -5,7 +5,8 @@ from libc.stdint cimport uint8_t, uint32_t
 from tokcy._added cimport Part
 from tokcy._idbuffer cimport IdBuffer
 from tokcy._job cimport Job
-from tokcy._prefix cimport Cut, Found, PrefixStore
+from tokcy._nodes cimport Cut, Found
+from tokcy._prefix cimport PrefixStore
 from tokcy._prepare cimport Prepared, Preparer
 from tokcy._runs cimport Stream
 from tokcy._source cimport Wide

@@ -20,17 +20,8 @@ from libc.string cimport memset
 from tokcy._added cimport Part, Span, SpanList, spans_push
 from tokcy._idbuffer cimport buffer_release, view_of
 from tokcy._job cimport BREAK, Job
-from tokcy._prefix cimport (
-    KEY_BYTES,
-    Cut,
-    PrefixStore,
-    PrefixView,
-    buffer_for,
-    copy_ids,
-    cut_at,
-    n_characters,
-    stored_end,
-)
+from tokcy._nodes cimport Cut, buffer_for, copy_ids, cut_at, n_characters, stored_end
+from tokcy._prefix cimport KEY_BYTES, PrefixStore, PrefixView
 from tokcy._prepare cimport Prepared, Preparer, prepared_init, release
 from tokcy._runs cimport Run
 from tokcy._segments cimport Segments, segments_close, segments_open
@@ -324,8 +315,8 @@ cdef void resume_keep(PrefixStore store, Resume* resume, const uint32_t* ids, si
     """
     cdef size_t end = stored_end(&resume.stream, resume.cuts, resume.n_cuts, resume.reach)
     cdef bint stored = store.gains(&resume.found, &resume.base, resume.n_cuts, end)
-    resume.buffer = buffer_for(store, &resume.found, &resume.base, ids, n_ids, stored, front,
-                               n_front)
+    resume.buffer = buffer_for(store.max_bytes, store.views, &resume.found, &resume.base, ids,
+                               n_ids, stored, front, n_front)
     resume.stored = stored and (resume.buffer != NULL or n_ids == 0)
 
 

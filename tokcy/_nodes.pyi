@@ -1,0 +1,1 @@
+"""Nodes of the tree of texts: for Cython only."""
