@@ -368,7 +368,7 @@ cdef class TextEngine:
         """
         cdef Job job
         cdef Tally tally
-        cdef Cache* cache = self.model.acquire_cache()
+        cdef Cache* cache = NULL
         cdef int threads
         cdef cnp.ndarray ids = None
         cdef PrefixStore store = known.store
@@ -376,6 +376,7 @@ cdef class TextEngine:
         memset(&tally, 0, sizeof(Tally))
         try:
             raise_status(status)
+            cache = self.model.acquire_cache()
             threads = self._threads_for(resume_size(resume) - resume.at, num_threads)
             status = INTERRUPTED
             with nogil:
@@ -392,7 +393,8 @@ cdef class TextEngine:
             with nogil:
                 resume_close(store, resume)
                 job_free(&job)
-            self.model.release_cache(cache, &tally)
+            if cache != NULL:
+                self.model.release_cache(cache, &tally)
 
     cdef cnp.ndarray _array_behind(self, const Job* job, const Resume* resume, bint special,
                                    bint views):
