@@ -124,7 +124,7 @@ def vectors(data_dir: Path) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def oracle(model_path: Callable[[str], Path]) -> Callable[[str], tokenizers.Tokenizer]:
-    """``oracle("llama3")``: the model as Hugging Face loads it, loaded once a session."""
+    """``oracle("llama3")``: the model as Hugging Face loads it; the last four are kept."""
 
     @functools.lru_cache(maxsize=4)
     def load(name: str) -> tokenizers.Tokenizer:

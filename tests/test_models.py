@@ -102,7 +102,7 @@ def assert_same_ids(tok: Tokenizer, oracle: tokenizers.Tokenizer, text: str, lab
     assert tok.count(text) == len(oracle.encode(text).ids)
 
 
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", NATIVE, scope="module")
 def test_ids_of_excerpts(
     name: str, tok: Callable[[str], Tokenizer], oracle: Oracle, corpus: Corpus
 ) -> None:
@@ -113,7 +113,7 @@ def test_ids_of_excerpts(
         assert np.array_equal(got, expected), f"{label}: {first_difference(got, expected)}"
 
 
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", NATIVE, scope="module")
 def test_ids_with_added_tokens(
     name: str, tok: Callable[[str], Tokenizer], oracle: Oracle, corpus: Corpus
 ) -> None:
@@ -122,7 +122,7 @@ def test_ids_with_added_tokens(
         assert_same_ids(tok(name), oracle(name), mixed, label)
 
 
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", NATIVE, scope="module")
 def test_offsets(
     name: str, tok: Callable[[str], Tokenizer], oracle: Oracle, corpus: Corpus
 ) -> None:
@@ -135,7 +135,7 @@ def test_offsets(
                 assert offsets.tolist() == [list(pair) for pair in expected.offsets], label
 
 
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", NATIVE, scope="module")
 def test_decode(name: str, tok: Callable[[str], Tokenizer], oracle: Oracle, corpus: Corpus) -> None:
     for label, text in excerpts(corpus, 1_500):
         mixed = with_added_tokens(text, oracle(name), 7)
@@ -146,7 +146,7 @@ def test_decode(name: str, tok: Callable[[str], Tokenizer], oracle: Oracle, corp
                 assert tok(name).decode(part, skip_special_tokens=skip) == expected, label
 
 
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", NATIVE, scope="module")
 def test_every_id_decodes(name: str, tok: Callable[[str], Tokenizer], oracle: Oracle) -> None:
     """Also ids that are nobody's, which give nothing (D1)."""
     largest = max(oracle(name).get_vocab().values())
@@ -157,7 +157,7 @@ def test_every_id_decodes(name: str, tok: Callable[[str], Tokenizer], oracle: Or
         assert tok(name).id_to_token(token_id) == oracle(name).id_to_token(token_id)
 
 
-@pytest.mark.parametrize("name", [*NATIVE, *FALLBACK])
+@pytest.mark.parametrize("name", [*NATIVE, *FALLBACK], scope="module")
 def test_vocabulary(name: str, tok: Callable[[str], Tokenizer], oracle: Oracle) -> None:
     assert tok(name).get_vocab() == oracle(name).get_vocab(with_added_tokens=True)
     assert len(tok(name)) == oracle(name).get_vocab_size(with_added_tokens=True)
@@ -172,7 +172,7 @@ def test_vocabulary(name: str, tok: Callable[[str], Tokenizer], oracle: Oracle) 
     assert tok(name).token_to_id("no such token \0") is None
 
 
-@pytest.mark.parametrize("name", FALLBACK)
+@pytest.mark.parametrize("name", FALLBACK, scope="module")
 def test_fallback(
     name: str, tok: Callable[[str], Tokenizer], oracle: Oracle, corpus: Corpus
 ) -> None:
@@ -196,7 +196,7 @@ def test_broken_files(name: str, model_path: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", NATIVE, scope="module")
 def test_ids_of_whole_corpora(
     name: str, tok: Callable[[str], Tokenizer], oracle: Oracle, corpus: Corpus
 ) -> None:
@@ -214,7 +214,7 @@ def test_ids_of_whole_corpora(
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", NATIVE, scope="module")
 def test_added_tokens_and_offsets_of_long_excerpts(
     name: str, tok: Callable[[str], Tokenizer], oracle: Oracle, corpus: Corpus
 ) -> None:
