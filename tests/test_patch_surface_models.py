@@ -67,7 +67,7 @@ def test_small_models(name: str) -> None:
     assert native_calls() > before or name not in NATIVE
 
 
-@pytest.mark.parametrize("name", REAL_MODELS)
+@pytest.mark.parametrize("name", [*FEW_AND_SWEEP, *FALLBACK])
 def test_options(name: str, loaded: Callable[[str], Tokenizer], excerpts: list[str]) -> None:
     tokenizer, before = loaded(name), native_calls()
     agree_on_options(tokenizer, writer(name, tokenizer, excerpts), 4)
