@@ -14,8 +14,9 @@ from tokcy import Tokenizer
 from tokcy._cuts import CutFilter
 from tokcy._vocab import Vocabulary
 
-# Two characters that share two of three bytes, one of two bytes, one of four, and ASCII.
-CHARACTERS = "中丰é🙂a "
+# Two characters that share two of three bytes, one that shares the first with both and the last
+# with one, one of two bytes, one of four, and ASCII.
+CHARACTERS = "中丰仰é🙂a "
 BYTES = sorted({synthetic.BYTES[byte] for byte in CHARACTERS.encode()})
 
 texts = st.text(alphabet=CHARACTERS, max_size=60)

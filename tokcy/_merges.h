@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_cuts.h"
 #include "_platform.h"
 
 enum {
@@ -38,7 +39,7 @@ typedef struct {
     uint32_t *atoms[TK_FORMS];  /* of each form characters that are symbols at once, or of any but
                                  * the first bytes; 0 for others */
     size_t n_atoms[TK_FORMS];
-    const uint32_t *halves;     /* pairs of bytes that tokens join at the edge of a character */
+    const uint32_t *halves;     /* edges of characters where tokens join a part of one (_cuts.h) */
     uint8_t has_byte[256];      /* the vocabulary does; TK_BYTE_NAME: only as a byte's name */
     int has_all_bytes;          /* in each form */
     unsigned marks;             /* the forms that the vocabulary tells apart */
@@ -133,10 +134,10 @@ static inline uint32_t tk_code_point(const uint8_t *text, size_t width) {
 /* Whether a token may join a part of a character to what is beyond its edge at `at`. */
 static inline int tk_is_joined(const tk_merges *merges, const uint8_t *piece, size_t size,
                                size_t at) {
-    size_t bytes;
     if (at == 0 || at == size) return 0;
-    bytes = (size_t)piece[at - 1] << 8 | piece[at];
-    return (int)(merges->halves[bytes >> 5] >> (bytes & 31) & 1);
+    /* Of valid UTF-8 there is a second byte, if there is need of one. */
+    return (int)tk_bit(merges->halves,
+                       tk_edge(piece[at - 1], piece[at], at + 1 < size ? piece[at + 1] : 0));
 }
 
 /* The form of what is at a place in a piece. */

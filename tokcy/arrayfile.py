@@ -23,7 +23,7 @@ __all__ = ["MAGIC", "VERSION", "Arrays", "pack", "unpack"]
 Arrays = dict[str, NDArray[Any]]
 
 MAGIC = b"tokcy\x1a\r\n"  # which no text begins with, nor survives being taken for one
-VERSION = 3
+VERSION = 4
 ALIGNMENT = 64
 
 # Behind the magic, in this order: version, size of the header, size of the file, CRC-32 of all
