@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import synthetic
 import tokenizers
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from test_bpe import lists_of_all_cuts
 
@@ -243,6 +243,7 @@ WORD_ENDS = [character + "</w>" for character in synthetic.BYTES]
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 300)), max_size=20),
     st.lists(synthetic.texts("ab </w>é"), min_size=1, max_size=5),
 )
+@example(merges=[("w", ">"), ("<", "/"), ("a", "</"), ("a</", "w>")], ends=[], texts=[""])
 def test_ends_of_words(
     merges: list[tuple[str, str]], ends: list[tuple[int, int]], texts: list[str]
 ) -> None:
@@ -260,6 +261,8 @@ def test_ends_of_words(
     )
     if any(token.endswith("</w>") for token in joined):  # text that looks like an end
         tok = Tokenizer.from_json(json.dumps(model))
-        assert tok.fallback_reason == "merges behind end_of_word_suffix are not supported natively"
+        assert tok.fallback_reason == (
+            "merges out of place for end_of_word_suffix are not supported natively"
+        )
         return
     assert_same(model, texts)
