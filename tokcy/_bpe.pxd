@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tokcy._cache cimport Cache, Key, tk_line_ops
 from tokcy._cuts cimport CutFilter
-from tokcy._merges cimport LANE, MergeTable, tk_merge_many
+from tokcy._merges cimport LANE, MANY, MergeTable, tk_merge_many
 from tokcy._pretok cimport tk_simd_ops
 from tokcy._seeds cimport Seeds
 from tokcy._vocab cimport Vocabulary
@@ -27,7 +27,7 @@ cdef struct Walk:           # over the pieces of a range of text
 
 
 cdef enum:
-    UNKNOWN_ROOM = 32
+    UNKNOWN_ROOM = MANY
     HOLES_ROOM = 128
 
 

@@ -11,7 +11,6 @@ cdef extern from "_merges.h" nogil:
         SYMBOL_BITS "TK_SYMBOL_BITS"
         FILTER_BITS "TK_FILTER_BITS"
         BUCKET "TK_BUCKET"
-        LANE "TK_LANE"
         HAS_NAME "TK_BYTE_NAME"
     const uint32_t NO_RANK "TK_NO_RANK"
     const uint64_t FREE_SLOT "TK_FREE_SLOT"
@@ -48,6 +47,11 @@ cdef extern from "_merges.h" nogil:
                                             size_t size, uint32_t* symbols)
     size_t count_symbols "tk_count_symbols"(const Merges* merges, const uint8_t* piece,
                                             size_t size, size_t most)
+
+cdef extern from "_merge_many.h" nogil:
+    enum:
+        LANE "TK_LANE"
+        MANY "TK_MANY"
     ctypedef void tk_merge_many(const Merges* merges, const uint8_t* const* pieces,
                                 const uint8_t* sizes, size_t n, uint32_t* ids,
                                 uint8_t* counts) noexcept nogil
