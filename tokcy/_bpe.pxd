@@ -9,6 +9,17 @@ from tokcy._pretok cimport tk_simd_ops
 from tokcy._seeds cimport Seeds
 from tokcy._vocab cimport Vocabulary
 
+cdef extern from "_holes.h" nogil:
+    ctypedef struct tk_holes:
+        size_t n
+        const size_t* places
+        const uint8_t* entries
+        const uint32_t* rows
+        size_t room
+        const uint8_t* counts
+    ctypedef size_t tk_fill_holes(uint32_t* out, size_t n, const tk_holes* holes) noexcept nogil
+    tk_fill_holes* tk_find_fill_holes(const char* simd)
+
 
 cdef enum:
     BATCH = 128             # pieces, at least, whose cache lines are requested together
@@ -61,6 +72,7 @@ cdef class Bpe:
     cdef Seeds seeds
     cdef MergeTable merge_table
     cdef tk_merge_many* merge_many      # NULL: one after another
+    cdef tk_fill_holes* fill_holes
     cdef const tk_simd_ops* simd
     cdef const tk_line_ops* line_ops
     cdef Cache* cache

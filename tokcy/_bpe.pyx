@@ -14,7 +14,7 @@ The few entries that merging does not give (Llama-3 has 588) are marked in the c
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp, memcpy, memmove, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from tokcy._bitmap cimport bits_below, bits_from, is_set, next_set
 from tokcy._cache cimport (
@@ -90,6 +90,7 @@ cdef class Bpe:
         self.ignore_merges = ignore_merges
         self.cut_filter = CutFilter(vocabulary, simd=simd, tables=tables)
         self.merge_table = MergeTable(vocabulary, self.cut_filter, tables)
+        self.fill_holes = tk_find_fill_holes(variant)
         if self.merge_table.merges.has_all_bytes:
             self.merge_many = tk_find_merge_many(variant)
         self.seeds = Seeds(vocabulary, self.merge_table, ignore_merges, tables)
@@ -270,7 +271,8 @@ cdef class Bpe:
         """Merge the pieces that wait and put their ids in; how many ids there are now."""
         cdef uint32_t[UNKNOWN_ROOM * LANE] ids
         cdef uint8_t[UNKNOWN_ROOM] counts
-        cdef size_t i, j, end = n, to = n, size
+        cdef tk_holes holes
+        cdef size_t i
         if unknown.n_holes == 0:
             return n
         tally.misses += unknown.n
@@ -286,19 +288,13 @@ cdef class Bpe:
         for i in range(unknown.n):
             cache_add(cache, unknown.pieces[i], unknown.sizes[i], ids + LANE * i, counts[i],
                       unknown.parts[i], False)
-        for i in range(unknown.n_holes):
-            to += counts[unknown.piece[i]]
-        n = to
-        i = unknown.n_holes
-        while i:
-            i -= 1
-            j = unknown.piece[i]
-            size = end - unknown.place[i]
-            end = unknown.place[i]
-            to -= size
-            memmove(out + to, out + end, 4 * size)
-            to -= counts[j]
-            memcpy(out + to, ids + LANE * j, 4 * counts[j])
+        holes.n = unknown.n_holes
+        holes.places = unknown.place
+        holes.entries = unknown.piece
+        holes.rows = ids
+        holes.room = LANE
+        holes.counts = counts
+        n = self.fill_holes(out, n, &holes)
         unknown.n = unknown.n_holes = 0
         return n
 

@@ -309,8 +309,9 @@ TK_AVX512_LANES static inline __m512i tk_group_lowest(const uint32_t (*ranks)[TK
 /* Put symbols in the place of the pairs at given rows, and let what is behind close up; the ranks
  * of the two pairs that each is in now are no longer known. `before` and `behind` receive its
  * neighbours, which begin as TK_NONE. */
-TK_AVX512_LANES static inline void tk_group_close_up(tk_group *group, uint32_t (*all_ranks)[TK_LANES],
-                                                     __m512i at, __m512i made, __m512i *before,
+TK_AVX512_LANES static inline void tk_group_close_up(tk_group *group,
+                                                     uint32_t (*all_ranks)[TK_LANES], __m512i at,
+                                                     __m512i made, __m512i *before,
                                                      __m512i *behind) {
     const __m512i one = _mm512_set1_epi32(1), unknown = _mm512_set1_epi32(-1);
     __m512i row = _mm512_setzero_si512();

@@ -4,7 +4,7 @@
 It is the definition of BPE and nothing else (rule M6): among all adjacent pairs that have a merge,
 take the one of lowest rank, the leftmost of those; until there is none. Short pieces look at all
 their pairs each time. Long ones are merged window by window, which is six times as fast as all at
-once: 20 to 40 MB/s. (`_merges.h` has another way, for many short pieces.)
+once: 20 to 40 MB/s. (`_merge_many.h` has another way, for many short pieces.)
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
