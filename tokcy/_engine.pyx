@@ -20,7 +20,8 @@ from tokcy._job cimport Ids, Job, ids_append, ids_reserve, job_free, job_init, j
 from tokcy._prepare cimport Prepared, prepared_init, release
 from tokcy._source cimport Source, source_close, source_open
 from tokcy._status cimport OUT_OF_MEMORY, check_signals, raise_status
-from tokcy._text cimport TextEngine, give_team_back, new_array, take_team
+from tokcy._team cimport give_team_back, take_team
+from tokcy._text cimport TextEngine, new_array
 
 from tokcy.errors import EncodeTypeError
 

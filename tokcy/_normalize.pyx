@@ -147,7 +147,7 @@ cdef int append_replaced(const Step* step, const uint8_t* text, size_t begin, si
     if starts == NULL:
         return OUT_OF_MEMORY
     set_bit(starts, 0)
-    status = run_stages(step.stages, step.n_stages, text + begin, size, starts, matches, 1, 0)
+    status = run_stages(step.stages, step.n_stages, text + begin, size, starts, matches, NULL, 0)
     while at < size and status == 0:
         after = next_set(starts, at + 1, size)
         if is_set(matches, at):

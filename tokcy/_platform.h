@@ -56,6 +56,9 @@ static __inline int tk_cas64(uint64_t *p, uint64_t expected, uint64_t desired) {
 static __inline uint64_t tk_fetch_add64(uint64_t *p, uint64_t n) {
     return (uint64_t)_InterlockedExchangeAdd64((volatile __int64 *)p, (__int64)n);
 }
+static __inline void tk_add_release64(uint64_t *p, uint64_t n) {
+    _InterlockedExchangeAdd64((volatile __int64 *)p, (__int64)n);
+}
 #define tk_compiler_barrier() _ReadWriteBarrier()
 
 #else
@@ -78,6 +81,9 @@ static inline int tk_cas64(uint64_t *p, uint64_t expected, uint64_t desired) {
 }
 static inline uint64_t tk_fetch_add64(uint64_t *p, uint64_t n) {
     return __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
+}
+static inline void tk_add_release64(uint64_t *p, uint64_t n) {
+    __atomic_fetch_add(p, n, __ATOMIC_RELEASE);
 }
 #define tk_compiler_barrier() __atomic_signal_fence(__ATOMIC_ACQUIRE)
 /* Keeps the compiler from making a branch of what is computed with x. */

@@ -14,6 +14,7 @@ cdef extern from "_platform.h" nogil:
     void tk_store_release64(uint64_t* p, uint64_t v)
     bint tk_cas64(uint64_t* p, uint64_t expected, uint64_t desired)
     uint64_t tk_fetch_add64(uint64_t* p, uint64_t n)
+    void tk_add_release64(uint64_t* p, uint64_t n)
     uint64_t tk_load64(const uint8_t* p)
     uint32_t tk_load32(const uint8_t* p)
     void* tk_alloc_table(size_t size)

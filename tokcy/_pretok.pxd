@@ -2,6 +2,12 @@
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
+from tokcy._team cimport Team
+from tokcy._utf8 cimport utf8_decode
+
+cdef enum:
+    SUPER_BLOCK = 4194304   # bytes between two looks at pending signals
+
 
 cdef extern from "_classify.h" nogil:
     ctypedef struct tk_simd_ops:
@@ -48,9 +54,28 @@ cdef struct Stage:
     bint invert
 
 
+cdef struct Scan:
+    # One stage over one text.
+    const Stage* stage
+    const uint8_t* text
+    size_t size
+    uint64_t* starts
+    uint64_t* skips
+    uint64_t* gaps              # pieces that the pattern does not match
+    uint64_t* cuts              # starts of segments that an earlier split of a cascade makes
+    const uint64_t* segments    # `starts` as they were before this stage
+    bint any_skips
+    size_t floor                # where a guess begins; before it nothing is its to take back
+
+
+cdef inline uint8_t wide_class(const Stage* stage, const uint8_t* p, size_t length) noexcept nogil:
+    """The class of the character of two to four bytes at p."""
+    cdef uint32_t c = utf8_decode(p, length)
+    return stage.pages[<size_t>stage.page_index[c >> 7] << 7 | (c & 127)]
+
+
 cdef int run_stages(const Stage* stages, size_t n_stages, const uint8_t* text, size_t size,
-                    uint64_t* starts, uint64_t* skips, int num_threads,
-                    size_t unit) noexcept nogil
+                    uint64_t* starts, uint64_t* skips, Team* team, size_t unit) noexcept nogil
 
 
 cdef class PreTokenizer:
@@ -61,4 +86,6 @@ cdef class PreTokenizer:
     cdef size_t _n_stages
 
     cdef int find_pieces(self, const uint8_t* text, size_t size, uint64_t* starts,
-                         uint64_t* skips, int num_threads, size_t unit) noexcept nogil
+                         uint64_t* skips, Team* team, size_t unit) noexcept nogil
+    cdef int _find_pieces_on(self, int num_threads, const uint8_t* text, size_t size,
+                             uint64_t* starts, uint64_t* skips, size_t unit) noexcept nogil

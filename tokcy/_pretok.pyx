@@ -8,7 +8,7 @@ becomes bits where pieces start (``emit``). A cursor, or a thread, begins at a g
 where the scan before it arrives, the truth overwrites the guess until both are in one state,
 from where they are the same. This is exact because a token depends on no text before it.
 
-Splits without a transducer go through the DFA token by token (``scan_by_dfa``).
+Splits without a transducer go through the DFA token by token (`_dfa`).
 """
 
 import os
@@ -29,9 +29,11 @@ from tokcy._bitmap cimport (
     next_set,
     set_bit,
 )
+from tokcy._dfa cimport scan_by_dfa
 from tokcy._platform cimport tk_ctz64
 from tokcy._status cimport check_signals, raise_status
-from tokcy._utf8 cimport utf8_decode, utf8_width
+from tokcy._team cimport Team, team_assist, team_end, team_init, team_run
+from tokcy._utf8 cimport utf8_width
 
 from tokcy.errors import SettingError
 from tokcy.pattern import split as _split
@@ -43,14 +45,9 @@ cdef enum:
     MERGED_WITH_NEXT = 3
     CONTIGUOUS = 4
 
-# As tokcy.pattern.automaton and tokcy.pattern.transducer number them.
+# The bits of codes, as tokcy.pattern.transducer numbers them.
 cdef enum:
-    DEAD = 0
-    START = 1
-    MATCH = 1
-    GAP = 2
-    SPLIT_GAP = 3
-    GAP_HERE = 4            # the bits of codes
+    GAP_HERE = 4
     GAP_BACK = 5
     CUT = 6
     OTHER = 7
@@ -61,7 +58,6 @@ cdef enum:
     BLOCK_WORDS = 64
     DEFAULT_UNIT = 32768
     FEW_WORDS = 32          # of each bitmap, that the stack takes
-    SUPER_BLOCK = 4194304   # bytes between two looks at pending signals
 
 
 def _wanted_simd(str setting):
@@ -76,20 +72,6 @@ def _wanted_simd(str setting):
 
 # The variant of the wide steps in use.
 SIMD = _wanted_simd(os.environ.get("TOKCY_SIMD", ""))
-
-
-cdef struct Scan:
-    # One stage over one text.
-    const Stage* stage
-    const uint8_t* text
-    size_t size
-    uint64_t* starts
-    uint64_t* skips
-    uint64_t* gaps              # pieces that the pattern does not match
-    uint64_t* cuts              # starts of segments that an earlier split of a cascade makes
-    const uint64_t* segments    # `starts` as they were before this stage
-    bint any_skips
-    size_t floor                # where a guess begins; before it nothing is its to take back
 
 
 cdef struct Scratch:
@@ -115,12 +97,6 @@ cdef extern from "_steps.h" nogil:
 
 
 # ---------------------------------------------------------------- bytes → classes
-
-cdef inline uint8_t wide_class(const Stage* stage, const uint8_t* p, size_t length) noexcept nogil:
-    """The class of the character of two to four bytes at p."""
-    cdef uint32_t c = utf8_decode(p, length)
-    return stage.pages[<size_t>stage.page_index[c >> 7] << 7 | (c & 127)]
-
 
 cdef bint mark_segments(const Scan* scan, size_t begin, size_t end, uint8_t* classes,
                         bint skipping) noexcept nogil:
@@ -428,36 +404,48 @@ cdef size_t repair_unit(const Scan* scan, size_t begin, size_t end, size_t row,
     return guessed_last if met else row
 
 
-cdef int scan_parallel(const Scan* scan, size_t begin, size_t end, size_t* row, int num_threads,
+cdef struct Guesses:        # of units that are scanned side by side
+    const Scan* scan
+    size_t begin
+    size_t end
+    size_t unit
+    size_t row              # in which the first one begins
+    size_t* lasts           # the rows in which they end
+
+
+cdef void scan_guess(void* context, size_t u) noexcept nogil:
+    """Scan a unit from a guess, but for the first."""
+    cdef const Guesses* guesses = <const Guesses*>context
+    cdef size_t at = guesses.begin + u * guesses.unit
+    guesses.lasts[u] = scan_unit(guesses.scan, at, min(at + guesses.unit, guesses.end),
+                                 0 if u else guesses.row, at if u else 0)
+
+
+cdef int scan_parallel(const Scan* scan, size_t begin, size_t end, size_t* row, Team* team,
                        size_t unit) noexcept nogil:
     """Units side by side, each from a guess; then one after another put right."""
-    cdef Py_ssize_t n_units = <Py_ssize_t>((end - begin + unit - 1) // unit), u
-    cdef size_t* lasts = <size_t*>malloc(<size_t>n_units * sizeof(size_t))
-    cdef size_t at
+    cdef size_t n_units = (end - begin + unit - 1) // unit, u, at
+    cdef size_t* lasts = <size_t*>malloc(n_units * sizeof(size_t))
+    cdef Guesses guesses = Guesses(scan, begin, end, unit, row[0], lasts)
     if lasts == NULL:
         return -1
-    for u in prange(n_units, num_threads=num_threads, schedule="dynamic"):
-        lasts[u] = scan_unit(scan, begin + <size_t>u * unit,
-                             min(begin + (<size_t>u + 1) * unit, end),
-                             row[0] if u == 0 else 0, begin + <size_t>u * unit if u else 0)
-    for u in range(n_units):
-        at = begin + <size_t>u * unit
-        if u == 0:
-            row[0] = lasts[0]
-        else:
-            row[0] = repair_unit(scan, at, min(at + unit, end), row[0], lasts[u])
+    team_run(team, scan_guess, &guesses, n_units)
+    row[0] = lasts[0]
+    for u in range(1, n_units):
+        at = begin + u * unit
+        row[0] = repair_unit(scan, at, min(at + unit, end), row[0], lasts[u])
     free(lasts)
     return 0
 
 
-cdef int scan_by_transducer(const Scan* scan, int num_threads, size_t unit) noexcept nogil:
+cdef int scan_by_transducer(const Scan* scan, Team* team, size_t unit) noexcept nogil:
     cdef size_t at = 0, end, row = 0
     cdef uint32_t entry
     cdef int status = 0
     while at < scan.size and status == 0:
         end = min(at + SUPER_BLOCK, scan.size)
-        if num_threads > 1:
-            status = scan_parallel(scan, at, end, &row, num_threads, unit)
+        if team != NULL:
+            status = scan_parallel(scan, at, end, &row, team, unit)
         else:
             row = scan_unit(scan, at, end, row, 0)
         if end < scan.size and status == 0:
@@ -467,84 +455,6 @@ cdef int scan_by_transducer(const Scan* scan, int num_threads, size_t unit) noex
         # The end of text, told by one more character, the first of a segment behind it.
         entry = tk_entry(scan.stage.steps + scan.stage.n_pairs, row, 2 * scan.stage.n_classes + 3)
         emit_one(scan, <uint8_t>(entry >> 24), scan.size)
-    return status
-
-
-# ---------------------------------------------------------------- the DFA, token by token
-
-cdef struct Futile:
-    # Between these bytes the DFA, in this state, finds no further match before it dies.
-    size_t state
-    size_t begin
-    size_t end
-
-
-cdef size_t match_token(const Scan* scan, size_t begin, size_t end, int* kind,
-                        Futile* futile) noexcept nogil:
-    """The end of the token at ``begin``, and its kind: the DFA, with the last match remembered.
-
-    ``futile`` keeps what was read in vain behind the match. The next token is likely to get into
-    the same state there; without it, \\s+$ on n spaces in a line would take n * n / 2 steps.
-    """
-    cdef const Stage* stage = scan.stage
-    cdef const uint8_t* text = scan.text
-    cdef size_t i = begin, last = begin, since = begin, length, column, at, follow
-    cdef size_t state = START
-    kind[0] = GAP
-    while state != futile.state or i < futile.begin or i > futile.end:
-        length = 1
-        if i >= end:
-            column = stage.n_classes
-        elif stage.byte_level or text[i] < 0x80:
-            column = stage.byte_class[text[i]]
-        else:
-            length = utf8_width(text[i])
-            column = wide_class(stage, text + i, length)
-        at = state * stage.n_columns + column
-        if stage.accept[at]:
-            last = i
-            kind[0] = stage.accept[at]
-        follow = stage.next[at]
-        if follow == DEAD:
-            if i - last > 16:
-                futile[0] = Futile(state, max(since, last + 1), i)
-            return last
-        i += length
-        if follow != state:
-            since = i
-            state = follow
-    return last
-
-
-cdef int scan_segment(const Scan* scan, size_t begin, size_t end) noexcept nogil:
-    """Mark the pieces of one segment; a run of gap characters is one piece."""
-    cdef Futile futile = Futile(DEAD, 0, 0)
-    cdef size_t i = begin, after, next_look = begin + SUPER_BLOCK
-    cdef int kind = 0, before = 0
-    while i < end:
-        after = match_token(scan, i, end, &kind, &futile)
-        if kind != GAP or before != GAP:
-            set_bit(scan.starts, i)
-        if kind != MATCH:
-            set_bit(scan.gaps, i)
-            kind = GAP
-        before = kind
-        i = after
-        if i > next_look:
-            next_look = i + SUPER_BLOCK
-            if check_signals() != 0:
-                return -2
-    return 0
-
-
-cdef int scan_by_dfa(const Scan* scan) noexcept nogil:
-    cdef size_t begin = 0, end
-    cdef int status = 0
-    while begin < scan.size and status == 0:
-        end = next_set(scan.segments, begin + 1, scan.size)
-        if not is_set(scan.skips, begin):
-            status = scan_segment(scan, begin, end)
-        begin = end
     return status
 
 
@@ -621,7 +531,7 @@ cdef bint any_bit(const uint64_t* bits, size_t n_words) noexcept nogil:
 
 
 cdef int run_stage(const Stage* stage, const uint8_t* text, size_t size, uint64_t* starts,
-                   uint64_t* skips, int num_threads, size_t unit) noexcept nogil:
+                   uint64_t* skips, Team* team, size_t unit) noexcept nogil:
     cdef size_t n_words = bitmap_words(size)
     cdef uint64_t[3 * FEW_WORDS] few    # malloc would cost a short text 5%
     cdef uint64_t* segments = few
@@ -638,7 +548,7 @@ cdef int run_stage(const Stage* stage, const uint8_t* text, size_t size, uint64_
         scan = Scan(stage, text, size, starts, skips, gaps, gaps + n_words, segments,
                     any_bit(skips, n_words), 0)
         if stage.steps != NULL:
-            status = scan_by_transducer(&scan, num_threads, unit)
+            status = scan_by_transducer(&scan, team, unit)
             if stage.has_gaps and status == 0:
                 join_gaps(&scan)
         else:
@@ -651,17 +561,16 @@ cdef int run_stage(const Stage* stage, const uint8_t* text, size_t size, uint64_
 
 
 cdef int run_stages(const Stage* stages, size_t n_stages, const uint8_t* text, size_t size,
-                    uint64_t* starts, uint64_t* skips, int num_threads,
-                    size_t unit) noexcept nogil:
+                    uint64_t* starts, uint64_t* skips, Team* team, size_t unit) noexcept nogil:
     """What `PreTokenizer.find_pieces` does."""
     cdef size_t i
     cdef int status = 0
     unit = (unit + 63) // 64 * 64 if unit else DEFAULT_UNIT
     if size <= unit:
-        num_threads = 1
+        team = NULL
     for i in range(n_stages):
         if status == 0 and size:
-            status = run_stage(stages + i, text, size, starts, skips, num_threads, unit)
+            status = run_stage(stages + i, text, size, starts, skips, team, unit)
     return status
 
 
@@ -718,7 +627,7 @@ cdef class PreTokenizer:
                     for tables in self._tables])
 
     cdef int find_pieces(self, const uint8_t* text, size_t size, uint64_t* starts,
-                         uint64_t* skips, int num_threads, size_t unit) noexcept nogil:
+                         uint64_t* skips, Team* team, size_t unit) noexcept nogil:
         """Refine the pieces of a text in place.
 
         ``starts`` and ``skips`` have (size + 63) // 64 + 1 words. On entry a bit in ``starts``
@@ -726,11 +635,25 @@ cdef class PreTokenizer:
         segment is not to be touched. On return every piece has its bit in ``starts``, and
         ``skips`` has those that a split removes as well. The text is UTF-8.
 
-        ``unit`` is the bytes that a thread does at a time, rounded up to whole words; 0: the
-        default. Result 0; -1: no memory; -2: interrupted, with the exception set.
+        ``team``, which the caller leads, shares the work; NULL: nobody does. ``unit`` is the
+        bytes of a share, rounded up to whole words; 0: the default. Result 0; -1: no memory; -2:
+        interrupted, with the exception set.
         """
-        return run_stages(self._stages, self._n_stages, text, size, starts, skips, num_threads,
-                          unit)
+        return run_stages(self._stages, self._n_stages, text, size, starts, skips, team, unit)
+
+    cdef int _find_pieces_on(self, int num_threads, const uint8_t* text, size_t size,
+                             uint64_t* starts, uint64_t* skips, size_t unit) noexcept nogil:
+        """`find_pieces` on so many threads."""
+        cdef Team team
+        cdef int t
+        team_init(&team)
+        for t in prange(num_threads, num_threads=num_threads, schedule="static", chunksize=1):
+            if t == 0:
+                team.status = self.find_pieces(text, size, starts, skips, &team, unit)
+                team_end(&team)
+            else:
+                team_assist(&team)
+        return team.status
 
     def pieces(self, str text, int num_threads=1, size_t unit=0, segments=()):
         """The pieces of ``text`` as (begin, end, dropped), offsets in bytes of its UTF-8.
@@ -755,7 +678,7 @@ cdef class PreTokenizer:
                 if left_alone:
                     set_bit(bits + n_words, at)
             with nogil:
-                status = self.find_pieces(utf8, size, bits, bits + n_words, num_threads, unit)
+                status = self._find_pieces_on(num_threads, utf8, size, bits, bits + n_words, unit)
             raise_status(status)
             while begin < size:
                 end = next_set(bits, begin + 1, size)

@@ -13,6 +13,7 @@ from tokcy._pretok cimport PreTokenizer
 from tokcy._resume cimport Resume
 from tokcy._segments cimport Segments
 from tokcy._source cimport Source
+from tokcy._team cimport Team
 
 
 cdef enum Form:             # of the ids of one text
@@ -42,9 +43,14 @@ cdef class TextEngine:
                           Job* job, Tally* tally) noexcept nogil
     cdef int _encode_job(self, Cache* cache, Job* job, int threads, bint interruptible,
                          Tally* tally) noexcept nogil
-    cdef int _find_pieces(self, Job* job, int threads) noexcept nogil
-    cdef int _encode_units(self, Cache* cache, Job* job, int threads, bint interruptible,
-                           Tally* tally) noexcept nogil
+    cdef int _encode_together(self, Cache* cache, Job* job, int threads,
+                              bint interruptible) noexcept nogil
+    cdef void _help(self, Cache* cache, Job* job, Team* team) noexcept nogil
+    cdef int _encode_pieces(self, Cache* cache, Job* job, Team* team, Py_ssize_t block,
+                            bint interruptible) noexcept nogil
+    cdef int _find_pieces(self, Job* job, Team* team) noexcept nogil
+    cdef void _share_units(self, Cache* cache, Job* job, Team* team, Unit* units,
+                           size_t n) noexcept nogil
     cdef void _encode_apart(self, Cache* cache, Job* job, Unit* unit) noexcept nogil
     cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit,
                            uint32_t* out) noexcept nogil
@@ -65,6 +71,4 @@ cdef class TextEngine:
                                     Tally* tally) noexcept nogil
 
 
-cdef bint take_team(int threads) noexcept nogil
-cdef void give_team_back() noexcept nogil
 cdef cnp.ndarray new_array(size_t n, int dtype=*)

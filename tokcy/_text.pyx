@@ -14,7 +14,7 @@ cimport numpy as cnp
 from cpython.list cimport PyList_New
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport prange
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
@@ -37,7 +37,7 @@ from tokcy._job cimport (
 )
 from tokcy._lists cimport fill_list
 from tokcy._locate cimport locate, to_characters
-from tokcy._platform cimport tk_cas64, tk_store_release64
+from tokcy._platform cimport tk_store_release64
 from tokcy._prefix cimport PrefixStore, PrefixView
 from tokcy._prepare cimport Preparer, Span, leave_tokens_out
 from tokcy._pretok cimport PreTokenizer
@@ -66,6 +66,19 @@ from tokcy._source cimport (
     wide_open,
 )
 from tokcy._status cimport INTERRUPTED, OUT_OF_MEMORY, check_signals, raise_status
+from tokcy._team cimport (
+    Share,
+    Team,
+    give_team_back,
+    take_team,
+    team_begin,
+    team_done,
+    team_end,
+    team_help,
+    team_init,
+    team_take,
+    team_wait,
+)
 
 import numpy as np
 
@@ -78,20 +91,6 @@ cdef enum:
     SERIAL_UNIT_BYTES = 1 << 20     # a unit where one thread has it all
     BLOCK_BYTES = 4 << 20           # work per thread between two looks for signals
     LONG_TEXT_BYTES = 1 << 20       # to give back its memory takes milliseconds
-
-
-# One call at a time uses several threads; calls from other Python threads meanwhile run on their
-# own thread alone, as a team for each would oversubscribe the cores.
-cdef uint64_t parallel_calls = 0
-
-
-cdef bint take_team(int threads) noexcept nogil:
-    """Whether a call may use several threads, until `give_team_back`."""
-    return threads > 1 and tk_cas64(&parallel_calls, 0, 1)
-
-
-cdef void give_team_back() noexcept nogil:
-    tk_store_release64(&parallel_calls, 0)
 
 
 cdef class TextEngine:
@@ -238,19 +237,70 @@ cdef class TextEngine:
     cdef int _encode_job(self, Cache* cache, Job* job, int threads, bint interruptible,
                          Tally* tally) noexcept nogil:
         """Encode what is prepared, on so many threads if no other call has several."""
+        cdef size_t u
         cdef bint parallel = take_team(threads)
         cdef int status = job_plan(job, self.unit_bytes if parallel else SERIAL_UNIT_BYTES)
-        if not parallel:
-            threads = 1
         if status == 0:
-            status = self._find_pieces(job, threads)
-        if status == 0:
-            status = self._encode_units(cache, job, threads, interruptible, tally)
+            if parallel:
+                status = self._encode_together(cache, job, threads, interruptible)
+            else:
+                status = self._encode_pieces(cache, job, NULL, BLOCK_BYTES // SERIAL_UNIT_BYTES,
+                                             interruptible)
         if parallel:
             give_team_back()
+        for u in range(job.n_units):
+            tally.pieces += job.units[u].tally.pieces
+            tally.misses += job.units[u].tally.misses
         return status
 
-    cdef int _find_pieces(self, Job* job, int threads) noexcept nogil:
+    cdef int _encode_together(self, Cache* cache, Job* job, int threads,
+                              bint interruptible) noexcept nogil:
+        """Encode on several threads: this one leads, and the others help."""
+        cdef Team team
+        cdef int t
+        cdef Py_ssize_t block = threads * (BLOCK_BYTES // self.unit_bytes + 1)
+        team_init(&team)
+        team.status = job_open_slots(job, min(<size_t>block, job.n_units))
+        for t in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            if t == 0:
+                if team.status == 0:
+                    team.status = self._encode_pieces(cache, job, &team, block, interruptible)
+                team_end(&team)
+            else:
+                self._help(cache, job, &team)
+        return team.status
+
+    cdef void _help(self, Cache* cache, Job* job, Team* team) noexcept nogil:
+        cdef Share share
+        while team_help(team, &share):
+            if share.body != NULL:
+                share.body(share.context, share.i)
+            else:
+                self._encode_apart(cache, job, <Unit*>share.context + share.i)
+            team_done(team)
+
+    cdef int _encode_pieces(self, Cache* cache, Job* job, Team* team, Py_ssize_t block,
+                            bint interruptible) noexcept nogil:
+        """Find the pieces of a job and encode its units, a block between two looks for signals."""
+        cdef Py_ssize_t first = 0, last, n = job.n_units, u
+        cdef int status = self._find_pieces(job, team)
+        while first < n and status == 0:
+            last = min(first + block, n)
+            if team != NULL:
+                self._share_units(cache, job, team, job.units + first, last - first)
+            else:
+                for u in range(first, last):
+                    self._encode_unit(cache, job, job.units + u, job.ids + job.n_ids)
+                    job.n_ids += job.units[u].n_ids
+            for u in range(first, last):
+                if job.units[u].status:
+                    status = job.units[u].status
+            first = last
+            if interruptible and first < n and status == 0:
+                status = check_signals()
+        return status
+
+    cdef int _find_pieces(self, Job* job, Team* team) noexcept nogil:
         job.text.bytes = job.prepared.text
         job.text.size = job.prepared.size
         job.text.starts = job.starts
@@ -258,33 +308,17 @@ cdef class TextEngine:
         if job.prepared.size == 0:
             return 0
         return self.pretokenizer.find_pieces(job.prepared.text, job.prepared.size, job.starts,
-                                             job.skips, threads, 0)
+                                             job.skips, team, 0)
 
-    cdef int _encode_units(self, Cache* cache, Job* job, int threads, bint interruptible,
-                           Tally* tally) noexcept nogil:
-        cdef Py_ssize_t first = 0, last, n = job.n_units, u
-        cdef Py_ssize_t block = threads * (BLOCK_BYTES // (self.unit_bytes if threads > 1
-                                                           else SERIAL_UNIT_BYTES) + 1)
-        cdef int status = job_open_slots(job, min(block, n)) if threads > 1 else 0
-        while first < n and status == 0:
-            last = min(first + block, n)
-            if threads > 1:
-                for u in prange(first, last, schedule="dynamic", num_threads=threads):
-                    self._encode_apart(cache, job, job.units + u)
-                job_place(job)
-            else:
-                for u in range(first, last):
-                    self._encode_unit(cache, job, job.units + u, job.ids + job.n_ids)
-                    job.n_ids += job.units[u].n_ids
-            first = last
-            if interruptible and first < n:
-                status = check_signals()
-        for u in range(first):
-            tally.pieces += job.units[u].tally.pieces
-            tally.misses += job.units[u].tally.misses
-            if job.units[u].status:
-                status = job.units[u].status
-        return status
+    cdef void _share_units(self, Cache* cache, Job* job, Team* team, Unit* units,
+                           size_t n) noexcept nogil:
+        cdef Share share
+        team_begin(team, NULL, units, n)
+        while team_take(team, &share):
+            self._encode_apart(cache, job, units + share.i)
+            team_done(team)
+        team_wait(team)
+        job_place(job)
 
     cdef void _encode_apart(self, Cache* cache, Job* job, Unit* unit) noexcept nogil:
         """Encode a unit while other threads encode others."""
