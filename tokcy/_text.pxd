@@ -45,6 +45,8 @@ cdef class TextEngine:
                          Tally* tally) noexcept nogil
     cdef int _encode_together(self, Cache* cache, Job* job, int threads,
                               bint interruptible) noexcept nogil
+    cdef int _lead(self, Cache* cache, Job* job, Team* team, int threads,
+                   bint interruptible) noexcept nogil
     cdef void _help(self, Cache* cache, Job* job, Team* team) noexcept nogil
     cdef int _encode_pieces(self, Cache* cache, Job* job, Team* team, Py_ssize_t block,
                             bint interruptible) noexcept nogil

@@ -237,17 +237,16 @@ cdef class TextEngine:
     cdef int _encode_job(self, Cache* cache, Job* job, int threads, bint interruptible,
                          Tally* tally) noexcept nogil:
         """Encode what is prepared, on so many threads if no other call has several."""
+        cdef int status
         cdef size_t u
-        cdef bint parallel = take_team(threads)
-        cdef int status = job_plan(job, self.unit_bytes if parallel else SERIAL_UNIT_BYTES)
-        if status == 0:
-            if parallel:
-                status = self._encode_together(cache, job, threads, interruptible)
-            else:
+        if take_team(threads):
+            status = self._encode_together(cache, job, threads, interruptible)
+            give_team_back()
+        else:
+            status = job_plan(job, SERIAL_UNIT_BYTES)
+            if status == 0:
                 status = self._encode_pieces(cache, job, NULL, BLOCK_BYTES // SERIAL_UNIT_BYTES,
                                              interruptible)
-        if parallel:
-            give_team_back()
         for u in range(job.n_units):
             tally.pieces += job.units[u].tally.pieces
             tally.misses += job.units[u].tally.misses
@@ -255,20 +254,27 @@ cdef class TextEngine:
 
     cdef int _encode_together(self, Cache* cache, Job* job, int threads,
                               bint interruptible) noexcept nogil:
-        """Encode on several threads: this one leads, and the others help."""
+        """Encode on several threads: this one leads, and the others help as soon as they wake."""
         cdef Team team
         cdef int t
-        cdef Py_ssize_t block = threads * (BLOCK_BYTES // self.unit_bytes + 1)
         team_init(&team)
-        team.status = job_open_slots(job, min(<size_t>block, job.n_units))
         for t in prange(threads, num_threads=threads, schedule="static", chunksize=1):
             if t == 0:
-                if team.status == 0:
-                    team.status = self._encode_pieces(cache, job, &team, block, interruptible)
+                team.status = self._lead(cache, job, &team, threads, interruptible)
                 team_end(&team)
             else:
                 self._help(cache, job, &team)
         return team.status
+
+    cdef int _lead(self, Cache* cache, Job* job, Team* team, int threads,
+                   bint interruptible) noexcept nogil:
+        cdef Py_ssize_t block = threads * (BLOCK_BYTES // self.unit_bytes + 1)
+        cdef int status = job_plan(job, self.unit_bytes)
+        if status == 0:
+            status = job_open_slots(job, min(<size_t>block, job.n_units))
+        if status == 0:
+            status = self._encode_pieces(cache, job, team, block, interruptible)
+        return status
 
     cdef void _help(self, Cache* cache, Job* job, Team* team) noexcept nogil:
         cdef Share share
