@@ -3,10 +3,10 @@
 """Added tokens in a text: one matcher is one of Hugging Face's two automata (rules A3, A6, A7).
 
 Matches are leftmost-longest and do not overlap. Nearly no place in a text begins a token, and the
-first two bytes tell for almost all of them: two small tables are looked up for many places of the
-text at once (_sieve.h), and only where they agree a trie is walked. On most texts that is little
-more than reading them. A text of prefixes of a long token makes it walk the same bytes again and
-again; where that shows, an automaton of the tokens read backwards tells for many places
+first three bytes tell for almost all of them: three small tables are looked up for many places of
+the text at once (_sieve.h), and only where they agree a trie is walked. On most texts that is
+little more than reading them. A text of prefixes of a long token makes it walk the same bytes again
+and again; where that shows, an automaton of the tokens read backwards tells for many places
 at once what begins at each, and the work stays linear (`Backward`).
 """
 
@@ -21,7 +21,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
-from tokcy._sieve cimport next_place, tk_byte_sets_finish, tk_find_sieve, tk_places
+from tokcy._sieve cimport next_place, sieve_contents, tk_places
 from tokcy._utf8 cimport utf8_before, utf8_decode, utf8_width
 
 # Inclusive ranges of Rust's \s and \w; written once, with the GIL held.
@@ -75,9 +75,6 @@ cdef class AddedMatcher:
     def __cinit__(self, tokens: Sequence[tuple[bytes, int, bool, bool, bool]], str simd=_simd):
         cdef size_t n_nodes = 0, i
         cdef bint classes = False
-        self.sieve.simd = tk_find_sieve(simd.encode())
-        if self.sieve.simd == NULL:
-            raise ValueError(f"no SIMD variant {simd!r} on this processor")
         by_content = {row[0]: row for row in tokens if row[0]}
         contents = sorted(by_content)
         self.n_tokens = len(contents)
@@ -95,7 +92,7 @@ cdef class AddedMatcher:
         self.nodes = new_trie(contents, &n_nodes)
         for i in range(256):
             self.root_child[i] = child(self.nodes, self.nodes, i)
-        build_sieve(self, contents)
+        sieve_contents(&self.sieve, contents, simd)
         self.longest = max(map(len, contents), default=0)
         if self.longest > SHORT_TOKEN:
             build_backward(&self.backward, contents)
@@ -326,33 +323,6 @@ cdef void load_ranges() except *:
     word = <const int32_t*><size_t>words.ctypes.data
     n_word = len(words)
     ranges_in_use = (spaces, words)
-
-
-cdef void build_sieve(AddedMatcher matcher, list contents) except *:
-    """Note the first two bytes of every token; one of a single byte takes any second.
-
-    First bytes are dealt into eight buckets, a bit each. A pair passes if some bucket has both.
-    """
-    cdef const uint8_t* content
-    cdef uint8_t bucket
-    cdef uint8_t buckets[256]       # by first byte
-    cdef size_t i, n_buckets = 0
-    cdef bytes text
-    memset(buckets, 0, sizeof(buckets))
-    for text in contents:
-        content = text
-        if buckets[content[0]] == 0:
-            buckets[content[0]] = <uint8_t>(1 << (n_buckets % 8))
-            n_buckets += 1
-        bucket = buckets[content[0]]
-        matcher.sieve.first.of[content[0]] |= bucket
-        if len(text) == 1:
-            for i in range(256):
-                matcher.sieve.second.of[i] |= bucket
-        else:
-            matcher.sieve.second.of[content[1]] |= bucket
-    tk_byte_sets_finish(&matcher.sieve.first)
-    tk_byte_sets_finish(&matcher.sieve.second)
 
 
 cdef int build_backward(Backward* backward, list contents) except -1:

@@ -18,7 +18,7 @@ cdef struct Form:
     const uint8_t* kind_blocks
     Kind kinds[256]
     uint8_t passing_kinds   # kinds below are boundaries that stay as they are
-    Sieve not_passing       # by the first two bytes of a character; some do pass
+    Sieve not_passing       # by the first three bytes of a character; some do pass
     const uint32_t* decomposing
     const uint32_t* decomposition_ends
     const uint32_t* decomposed
@@ -30,4 +30,3 @@ cdef size_t form_settled(const Form* form, const uint8_t* text, size_t begin,
                          size_t end) noexcept nogil
 cdef int form_append(const Form* form, const uint8_t* text, size_t begin, size_t end,
                      AlignedText* out) noexcept nogil
-cdef int sieve_fill(Sieve* sieve, codes, str simd) except -1

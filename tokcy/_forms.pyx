@@ -3,7 +3,7 @@
 """Unicode's normalization forms, as Hugging Face has them: those of Unicode 9 (rule N1).
 
 Nearly all text is in form C already, and ``form_settled`` finds that out at the speed of reading
-it: characters that neither move nor change are skipped, most of them by their first two bytes.
+it: characters that neither move nor change are skipped, most of them by their first three bytes.
 What is left of doubt is a stretch from one *boundary* to the next, a boundary being a character
 before which nothing can combine. Only such stretches are decomposed, ordered and composed again.
 
@@ -16,14 +16,13 @@ import numpy as np
 
 from tokcy import unicode as ucd
 from tokcy._pretok import SIMD as _simd
-from tokcy.pattern.charset import distinct
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from tokcy._aligned cimport AlignedText, aligned_append_raw, aligned_put, aligned_reserve
-from tokcy._sieve cimport Sieve, next_place, tk_byte_sets_finish, tk_find_sieve, tk_places
+from tokcy._sieve cimport next_place, sieve_characters, tk_places
 from tokcy._utf8 cimport utf8_before, utf8_decode, utf8_encode, utf8_width
 
 cdef enum:
@@ -148,36 +147,9 @@ cdef object _load_kinds(Form* form, tables, decompositions):
     mixed = np.flatnonzero(by_block.any(axis=1))
     for i, block in enumerate(mixed.tolist(), start=1):
         form.block_of[block] = i
-    sieve_fill(&form.not_passing, np.flatnonzero(of_character >= form.passing_kinds), _simd)
+    not_passing = np.flatnonzero(of_character >= form.passing_kinds)
+    sieve_characters(&form.not_passing, not_passing, _simd)
     return np.concatenate([np.zeros((1, 256), dtype=np.uint8), by_block[mixed]])
-
-
-cdef int sieve_fill(Sieve* sieve, codes, str simd) except -1:
-    """Let the first two bytes of these characters pass, int [n] of code points.
-
-    First bytes are dealt into eight buckets, a bit each. A pair passes if some bucket has both.
-    A character of one byte passes whatever stands behind it.
-    """
-    cdef uint8_t bucket
-    cdef size_t i, lead, second
-    sieve.simd = tk_find_sieve(simd.encode())
-    shifted = np.select([codes < 0x80, codes < 0x800, codes < 0x10000],
-                        [codes << 8, (codes >> 6 | 0xC0) << 8 | (codes & 0x3F) | 0x80,
-                         (codes >> 12 | 0xE0) << 8 | (codes >> 6 & 0x3F) | 0x80],
-                        (codes >> 18 | 0xF0) << 8 | (codes >> 12 & 0x3F) | 0x80)
-    buckets = {}
-    for pair in distinct(shifted).tolist():
-        lead, second = pair >> 8, pair & 0xFF
-        bucket = 1 << buckets.setdefault(lead, len(buckets) % 8)
-        sieve.first.of[lead] |= bucket
-        if lead >= 0x80:
-            sieve.second.of[second] |= bucket
-        else:
-            for i in range(256):
-                sieve.second.of[i] |= bucket
-    tk_byte_sets_finish(&sieve.first)
-    tk_byte_sets_finish(&sieve.second)
-    return 0
 
 
 cdef inline const Kind* kind_of(const Form* form, uint32_t code) noexcept nogil:

@@ -2,9 +2,10 @@
 # cython: initializedcheck=False
 """A normalizer, compiled: steps that follow each other, each text → text (rules N1 to N5).
 
-A step first looks whether it would change anything, mostly by two bytes at a time (_sieve.h), and
-nearly always it would not. Else it writes its text anew, and with every byte the place in its own
-source that the byte came from. The places of several steps are put together at the end of each.
+A step first looks whether it would change anything, mostly by three bytes at a time (_sieve.h),
+and nearly always it would not. Else it writes its text anew, and with every byte the place in its
+own source that the byte came from. The places of several steps are put together at the end of
+each.
 """
 
 import numpy as np
@@ -27,9 +28,9 @@ from tokcy._aligned cimport (
     aligned_reserve,
 )
 from tokcy._bitmap cimport bitmap_words, is_set, next_set, set_bit
-from tokcy._forms cimport form_append, form_load, form_settled, sieve_fill
+from tokcy._forms cimport form_append, form_load, form_settled
 from tokcy._pretok cimport PreTokenizer, run_stages
-from tokcy._sieve cimport Sieve, next_place, tk_places
+from tokcy._sieve cimport Sieve, next_place, sieve_characters, tk_places
 from tokcy._status cimport OUT_OF_MEMORY, raise_status
 from tokcy._utf8 cimport utf8_before, utf8_decode, utf8_width
 
@@ -340,7 +341,7 @@ cdef const CharacterMap* new_map(list kept, dict texts) except NULL:
     entries[((which + 1) << 8) + (codes & 0xFF)] = np.arange(1, len(codes) + 1)
     for i, block in enumerate(blocks.tolist(), start=1):
         map.block_of[block] = i
-    sieve_fill(&map.sieve, codes, _simd)
+    sieve_characters(&map.sieve, codes, _simd)
     kept.extend([entries, ends, joined])
     map.entries = <const uint16_t*><size_t>entries.ctypes.data
     map.ends = <const uint32_t*><size_t>ends.ctypes.data
@@ -350,7 +351,7 @@ cdef const CharacterMap* new_map(list kept, dict texts) except NULL:
 
 cdef const Sieve* new_sieve(list kept, codes) except NULL:
     cdef Sieve* sieve = <Sieve*>kept_memory(kept, sizeof(Sieve))
-    sieve_fill(sieve, codes, _simd)
+    sieve_characters(sieve, codes, _simd)
     return sieve
 
 

@@ -1,4 +1,4 @@
-/* Where two bytes that stand side by side may matter, 64 places at a time, in the variants that
+/* Where three bytes that stand side by side may matter, many places at a time, in the variants that
  * processors offer. The scalar variant is always there; the others are chosen once, at import. */
 #ifndef TOKCY_SIEVE_H
 #define TOKCY_SIEVE_H
@@ -9,7 +9,8 @@
 
 typedef struct { /* a set of bits for each byte */
     uint8_t of[256];
-    uint8_t rows[16]; /* k, where of[16 k], …, of[16 k + 15] are not all 0 */
+    uint8_t every;    /* the bits that all bytes have */
+    uint8_t rows[16]; /* k, where of[16 k], …, of[16 k + 15] are not all that */
     int n_rows;
 } tk_byte_sets;
 
@@ -21,39 +22,53 @@ typedef struct { /* the places among [begin, end), at most 64 of them, whose bit
 
 typedef struct {
     const char *name;
-    /* The next places in text[at:end], at < end, where first of a byte and second of the byte
-     * behind it share a bit; 0 is behind the last. There are none before those that it finds. */
+    /* The next places in text[at:end], at < end, where first of a byte, second of the byte behind
+     * it and third of the one behind that share a bit; zeros are behind the last. There are none
+     * before those that it finds. */
     void (*find)(const uint8_t *text, size_t at, size_t end, const tk_byte_sets *first,
-                 const tk_byte_sets *second, tk_places *found);
+                 const tk_byte_sets *second, const tk_byte_sets *third, tk_places *found);
 } tk_sieve_ops;
 
 static void tk_byte_sets_finish(tk_byte_sets *sets) {
+    sets->every = 0xFF;
+    for (int i = 0; i < 256; i++) sets->every &= sets->of[i];
     sets->n_rows = 0;
     for (int k = 0; k < 16; k++) {
-        uint8_t any = 0;
-        for (int i = 0; i < 16; i++) any |= sets->of[16 * k + i];
-        if (any) sets->rows[sets->n_rows++] = (uint8_t)k;
+        uint8_t more = 0;
+        for (int i = 0; i < 16; i++) more |= sets->of[16 * k + i] ^ sets->every;
+        if (more) sets->rows[sets->n_rows++] = (uint8_t)k;
     }
 }
 
-static void tk_sieve_scalar(const uint8_t *text, size_t at, size_t end, const tk_byte_sets *first,
-                            const tk_byte_sets *second, tk_places *found) {
+/* The places among four, of whose text six bytes are there. Few third bytes are looked at. */
+static inline uint32_t tk_sieve_4(const uint8_t *text, const tk_byte_sets *first,
+                                  const tk_byte_sets *second, const tk_byte_sets *third) {
     uint8_t four[4];
-    int n = 4;
-    for (; end - at > 4; at += 4) {
-        for (int i = 0; i < 4; i++)
-            four[i] = first->of[text[at + i]] & second->of[text[at + i + 1]];
-        if (four[0] | four[1] | four[2] | four[3]) break;
+    uint32_t bits = 0;
+    for (int i = 0; i < 4; i++) four[i] = first->of[text[i]] & second->of[text[i + 1]];
+    if (!(four[0] | four[1] | four[2] | four[3])) return 0;
+    for (int i = 0; i < 4; i++) bits |= (uint32_t)((four[i] & third->of[text[i + 2]]) != 0) << i;
+    return bits;
+}
+
+static void tk_sieve_scalar(const uint8_t *text, size_t at, size_t end, const tk_byte_sets *first,
+                            const tk_byte_sets *second, const tk_byte_sets *third,
+                            tk_places *found) {
+    uint8_t tail[6] = {0};
+    uint32_t bits = 0;
+    size_t n;
+    for (; end - at > 5; at += 4) {
+        bits = tk_sieve_4(text + at, first, second, third);
+        if (bits) break;
     }
-    if (end - at <= 4) {
-        n = (int)(end - at);
-        for (int i = 0; i < n; i++)
-            four[i] = first->of[text[at + i]] & second->of[i + 1 < n ? text[at + i + 1] : 0];
+    n = end - at;
+    if (n <= 5) {
+        memcpy(tail, text + at, n);
+        bits = tk_sieve_4(tail, first, second, third) & (((uint32_t)1 << n) - 1);
     }
-    found->bits = 0;
+    found->bits = bits;
     found->begin = at;
-    found->end = at + (size_t)n;
-    for (int i = 0; i < n; i++) found->bits |= (uint64_t)(four[i] != 0) << i;
+    found->end = n < 4 ? end : at + 4;
 }
 
 static const tk_sieve_ops tk_sieve_scalar_ops = {"scalar", tk_sieve_scalar};
@@ -66,7 +81,7 @@ static const tk_sieve_ops tk_sieve_scalar_ops = {"scalar", tk_sieve_scalar};
 
 /* The sets of 32 bytes, by a shuffle for each row: saturation sends all others out of range. */
 TK_SIEVE_AVX2 static inline __m256i tk_sets_32(__m256i bytes, const tk_byte_sets *sets) {
-    __m256i result = _mm256_setzero_si256();
+    __m256i result = _mm256_set1_epi8((char)sets->every);
     for (int k = 0; k < sets->n_rows; k++) {
         const uint8_t *row = sets->of + 16 * sets->rows[k];
         __m256i part = _mm256_broadcastsi128_si256(
@@ -78,34 +93,40 @@ TK_SIEVE_AVX2 static inline __m256i tk_sets_32(__m256i bytes, const tk_byte_sets
     return result;
 }
 
-/* The places among 32, of whose text 33 bytes are there. */
+TK_SIEVE_AVX2 static inline __m256i tk_load_32(const uint8_t *text) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)text);
+}
+
+/* The places among 32, of whose text 34 bytes are there. */
 TK_SIEVE_AVX2 static inline uint32_t tk_sieve_32(const uint8_t *text, const tk_byte_sets *first,
-                                                 const tk_byte_sets *second) {
-    __m256i a = tk_sets_32(_mm256_loadu_si256((const __m256i *)(const void *)text), first), b;
-    if (_mm256_testz_si256(a, a)) return 0;
-    b = tk_sets_32(_mm256_loadu_si256((const __m256i *)(const void *)(text + 1)), second);
-    a = _mm256_cmpeq_epi8(_mm256_and_si256(a, b), _mm256_setzero_si256());
-    return ~(uint32_t)_mm256_movemask_epi8(a);
+                                                 const tk_byte_sets *second,
+                                                 const tk_byte_sets *third) {
+    __m256i sets = tk_sets_32(tk_load_32(text), first);
+    if (_mm256_testz_si256(sets, sets)) return 0;
+    sets = _mm256_and_si256(sets, tk_sets_32(tk_load_32(text + 1), second));
+    if (_mm256_testz_si256(sets, sets)) return 0;
+    sets = _mm256_and_si256(sets, tk_sets_32(tk_load_32(text + 2), third));
+    return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(sets, _mm256_setzero_si256()));
 }
 
 TK_SIEVE_AVX2 static void tk_sieve_avx2(const uint8_t *text, size_t at, size_t end,
                                         const tk_byte_sets *first, const tk_byte_sets *second,
-                                        tk_places *found) {
-    uint8_t tail[33] = {0};
+                                        const tk_byte_sets *third, tk_places *found) {
+    uint8_t tail[34] = {0};
     uint32_t bits = 0;
     size_t n;
     if (first->n_rows + second->n_rows > 16) { /* that many shuffles take longer than bytes */
-        tk_sieve_scalar(text, at, end, first, second, found);
+        tk_sieve_scalar(text, at, end, first, second, third, found);
         return;
     }
-    for (; end - at > 32; at += 32) {
-        bits = tk_sieve_32(text + at, first, second);
+    for (; end - at > 33; at += 32) {
+        bits = tk_sieve_32(text + at, first, second, third);
         if (bits) break;
     }
     n = end - at;
-    if (n <= 32) {
+    if (n <= 33) {
         memcpy(tail, text + at, n);
-        bits = tk_sieve_32(tail, first, second) & (uint32_t)(((uint64_t)1 << n) - 1);
+        bits = tk_sieve_32(tail, first, second, third) & (uint32_t)(((uint64_t)1 << n) - 1);
     }
     found->bits = bits;
     found->begin = at;
@@ -127,26 +148,39 @@ TK_SIEVE_AVX512 static inline __m512i tk_sets_64(__m512i bytes, const uint8_t *o
     return result;
 }
 
+/* The first n lanes, all 64 if n is more. */
+static inline uint64_t tk_lanes(size_t n) {
+    return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0;
+}
+
+/* The places among 64, of whose text n bytes are there, of 66 that matter. */
+TK_SIEVE_AVX512 static inline uint64_t tk_sieve_64(const uint8_t *text, size_t n,
+                                                   const tk_byte_sets *first,
+                                                   const tk_byte_sets *second,
+                                                   const tk_byte_sets *third) {
+    __m512i a = tk_sets_64(_mm512_maskz_loadu_epi8(tk_lanes(n), text), first->of);
+    __m512i b = tk_sets_64(_mm512_maskz_loadu_epi8(tk_lanes(n - 1), text + 1), second->of);
+    uint64_t bits = _mm512_test_epi8_mask(a, b) & tk_lanes(n);
+    if (bits) {
+        __m512i c = _mm512_maskz_loadu_epi8(tk_lanes(n > 2 ? n - 2 : 0), text + 2);
+        bits &= _mm512_test_epi8_mask(_mm512_and_si512(a, b), tk_sets_64(c, third->of));
+    }
+    return bits;
+}
+
 TK_SIEVE_AVX512 static void tk_sieve_avx512(const uint8_t *text, size_t at, size_t end,
                                             const tk_byte_sets *first,
-                                            const tk_byte_sets *second, tk_places *found) {
+                                            const tk_byte_sets *second,
+                                            const tk_byte_sets *third, tk_places *found) {
     uint64_t bits = 0;
-    size_t n;
-    for (; end - at > 64; at += 64) {
-        bits = _mm512_test_epi8_mask(tk_sets_64(_mm512_loadu_si512(text + at), first->of),
-                                     tk_sets_64(_mm512_loadu_si512(text + at + 1), second->of));
+    for (; end - at > 65; at += 64) {
+        bits = tk_sieve_64(text + at, 66, first, second, third);
         if (bits) break;
     }
-    n = end - at;
-    if (n <= 64) {
-        uint64_t lanes = ~(uint64_t)0 >> (64 - n);
-        __m512i a = _mm512_maskz_loadu_epi8(lanes, text + at);
-        __m512i b = _mm512_maskz_loadu_epi8(lanes >> 1, text + at + 1);
-        bits = _mm512_test_epi8_mask(tk_sets_64(a, first->of), tk_sets_64(b, second->of)) & lanes;
-    }
+    if (end - at <= 65) bits = tk_sieve_64(text + at, end - at, first, second, third);
     found->bits = bits;
     found->begin = at;
-    found->end = n < 64 ? end : at + 64;
+    found->end = end - at < 64 ? end : at + 64;
 }
 
 static const tk_sieve_ops tk_sieve_avx512_ops = {"avx512", tk_sieve_avx512};

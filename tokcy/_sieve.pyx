@@ -1,0 +1,126 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False
+"""Filling a sieve: which three bytes pass it.
+
+First bytes are dealt into eight buckets, a bit each, and each bucket has a set of second bytes and
+one of third bytes. So what begins with one byte also passes with what stands behind the others of
+its bucket: first bytes with few bytes behind them, as of the marks of Japanese, are best kept from
+those with many, and from those behind which any byte may be third, as characters of two bytes.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tokcy._pretok import SIMD as _simd
+
+from libc.stdint cimport uint8_t
+from libc.string cimport memset
+
+cdef enum:
+    TOLD_BY = 3             # bytes
+    N_BUCKETS = 8
+    CONTINUATIONS = 64      # bytes that may stand within a character of UTF-8
+
+
+cdef int sieve_characters(Sieve* sieve, codes, str simd) except -1:
+    """Let these characters pass, int [n] of code points; rather few others do."""
+    text = codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    utf8 = np.frombuffer(text.encode("utf-8", "surrogatepass") + bytes(TOLD_BY), dtype=np.uint8)
+    begins = np.flatnonzero((utf8[:-TOLD_BY] & 0xC0) != 0x80)
+    sizes = np.diff(begins, append=len(utf8) - TOLD_BY)
+    return fill(sieve, utf8[begins[:, None] + np.arange(TOLD_BY)], sizes, simd)
+
+
+cdef int sieve_contents(Sieve* sieve, contents, str simd) except -1:
+    """Let what begins with one of these contents pass, bytes that are not empty."""
+    beginnings = sorted({content[:TOLD_BY] for content in contents})
+    joined = b"".join([beginning.ljust(TOLD_BY, b"\0") for beginning in beginnings])
+    sizes = np.array([len(beginning) for beginning in beginnings], dtype=np.int64)
+    return fill(sieve, np.frombuffer(joined, dtype=np.uint8).reshape(-1, TOLD_BY), sizes, simd)
+
+
+cdef int fill(Sieve* sieve, beginnings, sizes, str simd) except -1:
+    """Let these pass, uint8 [n, 3]; what is behind the size of each, int [n], may be anything."""
+    sieve.simd = tk_find_sieve(simd.encode())
+    if sieve.simd == NULL:
+        raise ValueError(f"no SIMD variant {simd!r} on this processor")
+    first, second, third = beginnings.T
+    seconds = np.zeros((256, 256), dtype=bool)      # [first byte, second byte]
+    thirds = np.zeros((256, 256), dtype=bool)
+    seconds[first, second] = True
+    thirds[first, third] = True
+    seconds[first[sizes < 2]] = True
+    thirds[first[sizes < 3]] = True
+    leads = np.flatnonzero(seconds.any(axis=1))
+    buckets = deal(seconds[leads], thirds[leads])
+    put_sets(&sieve.first, buckets @ np.eye(256, dtype=bool)[leads])
+    put_sets(&sieve.second, buckets @ seconds[leads])
+    put_sets(&sieve.third, buckets @ thirds[leads])
+    return 0
+
+
+cdef int put_sets(tk_byte_sets* sets, passing) except -1:
+    """Bit i of a byte is passing[i, byte], bool [at most 8, 256]."""
+    cdef size_t i
+    memset(sets, 0, sizeof(tk_byte_sets))
+    for i, of in enumerate(np.packbits(passing, axis=0, bitorder="little").ravel().tolist()):
+        sets.of[i] = of
+    tk_byte_sets_finish(sets)
+    return 0
+
+
+def deal(seconds, thirds):
+    """Deal first bytes into buckets by what may stand behind each, bool [n, 256] twice.
+
+    While there are more than eight buckets, those two are joined by which the fewest more second
+    and third bytes will pass: counted for each first byte as often as it asks for bytes behind it.
+    Nearly all third bytes are continuations, so that all bytes are no more than all of those.
+
+    Returns: bool [buckets, n].
+    """
+    n = len(seconds)
+    buckets = np.eye(n, dtype=bool)
+    seconds, thirds = seconds.copy(), thirds.copy()
+    asking = (TOLD_BY - 1) - seconds.all(axis=1) - thirds.all(axis=1)
+    passing = asking * breadth(seconds, thirds)
+    apart = np.ones(n, dtype=bool)      # not joined to another
+
+    def more(i):
+        """How many more pass when it is joined to bucket i, of each bucket."""
+        joined = (asking + asking[i]) * breadth(seconds | seconds[i], thirds | thirds[i])
+        may_join = apart & (np.arange(n) != i)
+        return np.where(may_join, joined - passing - passing[i], np.iinfo(np.int64).max)
+
+    growth = np.array([more(i) for i in range(n)])
+    for _ in range(n - N_BUCKETS):
+        i, j = divmod(int(growth.argmin()), n)
+        for sets in (buckets, seconds, thirds):
+            sets[i] |= sets[j]
+        asking[i] += asking[j]
+        passing[i] = asking[i] * breadth(seconds[i], thirds[i])
+        apart[j] = False
+        growth[j] = growth[:, j] = np.iinfo(np.int64).max
+        growth[i] = growth[:, i] = more(i)
+    return buckets[apart]
+
+
+def breadth(seconds, thirds):
+    return seconds.sum(axis=-1) + np.minimum(thirds.sum(axis=-1), CONTINUATIONS)
+
+
+def places(text: bytes, contents: Iterable[bytes], simd: str = _simd) -> list[int]:
+    """Where one of the contents may begin in a text: the places that pass a sieve of them."""
+    cdef Sieve sieve
+    cdef tk_places known
+    cdef const uint8_t* bytes_of_text = text
+    cdef size_t at = 0, end = len(text)
+    sieve_contents(&sieve, contents, simd)
+    known.end = 0
+    found = []
+    while True:
+        at = next_place(&sieve, bytes_of_text, at, end, &known)
+        if at == end:
+            return found
+        found.append(at)
+        at += 1
