@@ -185,15 +185,18 @@ def test_simd_variants_find_the_same(case: tuple[list[str], list[str]]) -> None:
 
 @pytest.mark.parametrize("simd", VARIANTS)
 def test_tokens_at_block_borders(simd: str) -> None:
-    tokens = AddedMatcher([(c, i, False, False, False) for i, c in enumerate((b"<|", b"\n"))], simd)
+    contents = ("<|", "\n", "<s>", "<st")
+    rows = [(content.encode(), i, False, False, False) for i, content in enumerate(contents)]
+    tokens = AddedMatcher(rows, simd)
     for n in range(200):
         for behind in (0, 1, 31, 32, 33, 63, 64, 65):
-            for token, content in enumerate(("<|", "\n")):
+            for token, content in enumerate(contents):
                 text = "x" * n + content + "y" * behind
                 spans = [(0, n, -1), (n, n + len(content), token)]
                 spans += [(n + len(content), len(text), -1)]
                 assert tokens.spans(text) == [span for span in spans if span[0] < span[1]]
             assert tokens.spans("<" * n + "y" * behind + "<") == [(0, n + behind + 1, -1)]
+            assert tokens.spans("<" * n + "y" * behind + "<s") == [(0, n + behind + 2, -1)]
 
 
 def test_a_variant_that_is_not_there() -> None:

