@@ -16,6 +16,7 @@ import numpy as np
 
 from tokcy import unicode as ucd
 from tokcy._pretok import SIMD as _simd
+from tokcy.pattern.charset import distinct
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
@@ -141,15 +142,16 @@ cdef object _load_kinds(Form* form, tables, decompositions):
     for i, kind in enumerate(ordered):
         form.kinds[i].ccc, form.kinds[i].trail, form.kinds[i].flags = kind
     form.passing_kinds = sum([kind[0] == 0 and kind[2] == BOUNDARY for kind in ordered])
-    of_character = np.zeros(0x110000, dtype=np.uint8)
-    of_character[list(found)] = [number[kind] for kind in found.values()]
-    by_block = of_character.reshape(0x1100, 256)
-    mixed = np.flatnonzero(by_block.any(axis=1))
+    numbers = np.array([number[kind] for kind in found.values()], dtype=np.uint8)
+    codes = np.array(list(found), dtype=np.int64)[numbers > 0]
+    numbers = numbers[numbers > 0]
+    mixed = distinct(codes >> 8)
     for i, block in enumerate(mixed.tolist(), start=1):
         form.block_of[block] = i
-    not_passing = np.flatnonzero(of_character >= form.passing_kinds)
-    sieve_characters(&form.not_passing, not_passing, _simd)
-    return np.concatenate([np.zeros((1, 256), dtype=np.uint8), by_block[mixed]])
+    by_block = np.zeros((len(mixed) + 1, 256), dtype=np.uint8)
+    by_block[np.searchsorted(mixed, codes >> 8) + 1, codes & 0xFF] = numbers
+    sieve_characters(&form.not_passing, codes[numbers >= form.passing_kinds], _simd)
+    return by_block
 
 
 cdef inline const Kind* kind_of(const Form* form, uint32_t code) noexcept nogil:

@@ -25,7 +25,7 @@ cdef enum:
 
 cdef int sieve_characters(Sieve* sieve, codes, str simd) except -1:
     """Let these characters pass, int [n] of code points; rather few others do."""
-    text = codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    text = "".join(map(chr, codes.tolist()))
     utf8 = np.frombuffer(text.encode("utf-8", "surrogatepass") + bytes(TOLD_BY), dtype=np.uint8)
     begins = np.flatnonzero((utf8[:-TOLD_BY] & 0xC0) != 0x80)
     sizes = np.diff(begins, append=len(utf8) - TOLD_BY)
