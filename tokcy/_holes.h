@@ -25,18 +25,30 @@ static size_t tk_count_filled(size_t n, const tk_holes *holes) {
     return n;
 }
 
-static size_t tk_fill_holes_scalar(uint32_t *out, size_t n, const tk_holes *holes) {
+/* Moves ids to higher places, which may be among them. */
+typedef void tk_move_ids(uint32_t *to, const uint32_t *from, size_t n);
+
+static inline size_t tk_fill_by(tk_move_ids *move, uint32_t *out, size_t n,
+                                const tk_holes *holes) {
     const size_t filled = tk_count_filled(n, holes);
     size_t end = n, to = filled;
     for (size_t i = holes->n; i-- > 0;) {
         size_t entry = holes->entries[i], behind = end - holes->places[i];
         end = holes->places[i];
         to -= behind;
-        memmove(out + to, out + end, 4 * behind);
+        move(out + to, out + end, behind);
         to -= holes->counts[entry];
-        memcpy(out + to, holes->rows + holes->room * entry, 4u * holes->counts[entry]);
+        move(out + to, holes->rows + holes->room * entry, holes->counts[entry]);
     }
     return filled;
+}
+
+static inline void tk_move_scalar(uint32_t *to, const uint32_t *from, size_t n) {
+    memmove(to, from, 4 * n);
+}
+
+static size_t tk_fill_holes_scalar(uint32_t *out, size_t n, const tk_holes *holes) {
+    return tk_fill_by(tk_move_scalar, out, n, holes);
 }
 
 #if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
@@ -44,8 +56,8 @@ static size_t tk_fill_holes_scalar(uint32_t *out, size_t n, const tk_holes *hole
 
 #define TK_AVX512_HOLES __attribute__((target("avx512f,bmi2")))
 
-/* Move ids, the last first: they may go to higher places among themselves. */
-TK_AVX512_HOLES static inline void tk_move_up(uint32_t *to, const uint32_t *from, size_t n) {
+/* The last ones first. */
+TK_AVX512_HOLES static inline void tk_move_avx512(uint32_t *to, const uint32_t *from, size_t n) {
     __mmask16 rest;
     while (n > 16) {
         n -= 16;
@@ -58,17 +70,7 @@ TK_AVX512_HOLES static inline void tk_move_up(uint32_t *to, const uint32_t *from
 /* Between two holes are some eleven ids of Chinese, and `memmove` took 5% of the time. */
 TK_AVX512_HOLES static size_t tk_fill_holes_avx512(uint32_t *out, size_t n,
                                                    const tk_holes *holes) {
-    const size_t filled = tk_count_filled(n, holes);
-    size_t end = n, to = filled;
-    for (size_t i = holes->n; i-- > 0;) {
-        size_t entry = holes->entries[i], behind = end - holes->places[i];
-        end = holes->places[i];
-        to -= behind;
-        tk_move_up(out + to, out + end, behind);
-        to -= holes->counts[entry];
-        tk_move_up(out + to, holes->rows + holes->room * entry, holes->counts[entry]);
-    }
-    return filled;
+    return tk_fill_by(tk_move_avx512, out, n, holes);
 }
 #endif
 
