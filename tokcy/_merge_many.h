@@ -4,8 +4,8 @@
  * what it computes is full of branches that nobody can foresee. So sixteen pieces are merged in
  * step, each in a lane of the vectors of AVX-512: row r of a group has symbol r of every piece, and
  * a step merges one pair of each. What that makes is looked up together with what the other groups
- * make. A piece that is not known takes 200 to 240 ns so, of Chinese, and 300 to 340 when sixteen
- * took turns (DeepSeek-V3). */
+ * make. A piece of Chinese that is not known takes some 200 ns so, and 340 when sixteen took turns
+ * (DeepSeek-V3). */
 #ifndef TOKCY_MERGE_MANY_H
 #define TOKCY_MERGE_MANY_H
 
