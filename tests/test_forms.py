@@ -28,7 +28,8 @@ def _interesting() -> list[str]:
     """Characters that move, decompose or combine, without most of Hangul."""
     tables = ucd.canonical_tables()
     codes = {*tables.combining_classes[:, 0].tolist(), *tables.compositions.ravel().tolist()}
-    codes.update(tables.decompositions, ucd.compatibility_decompositions())
+    for decompositions in (tables.decompositions, ucd.compatibility_decompositions()):
+        codes.update(decompositions.characters.tolist())
     return [chr(c) for c in sorted({*codes, *range(0x10FE, 0x1204), 0xABFF, 0xAC00, 0xAC01})]
 
 

@@ -75,24 +75,32 @@ cdef const Form* form_load(str name) except NULL:
     if form.kind_blocks != NULL:
         return form
     tables = ucd.canonical_tables()
-    decompositions = dict(tables.decompositions)
-    if "K" in name:
-        decompositions.update(ucd.compatibility_decompositions())
+    decompositions = tables.decompositions
+    compatible = ucd.compatibility_decompositions() if "K" in name else None
+    if compatible is not None:
+        decompositions = _in_place_of(decompositions, compatible)
     if pairs == NULL:
         _load_compositions(tables.compositions)
     form.composes = name.endswith("C")
-    codes = np.array(sorted(decompositions), dtype=np.uint32)
-    rows = [decompositions[c] for c in codes.tolist()]
-    ends = np.cumsum([len(row) for row in rows], dtype=np.uint32)
-    flat = np.array([c for row in rows for c in row], dtype=np.uint32)
-    blocks = _load_kinds(form, tables, decompositions)
-    form.decomposing = <const uint32_t*><size_t>codes.ctypes.data
-    form.decomposition_ends = <const uint32_t*><size_t>ends.ctypes.data
-    form.decomposed = <const uint32_t*><size_t>flat.ctypes.data
-    form.n_decomposing = codes.size
-    tables_in_use.extend([blocks, codes, ends, flat])
+    blocks = _load_kinds(form, tables, decompositions, compatible)
+    form.decomposing = <const uint32_t*><size_t>decompositions.characters.ctypes.data
+    form.decomposition_ends = <const uint32_t*><size_t>decompositions.ends.ctypes.data
+    form.decomposed = <const uint32_t*><size_t>decompositions.values.ctypes.data
+    form.n_decomposing = decompositions.characters.size
+    tables_in_use.extend([blocks, decompositions])
     form.kind_blocks = <const uint8_t*><size_t>blocks.ctypes.data
     return form
+
+
+def _in_place_of(canonical, compatible):
+    """The compatible decompositions, and the canonical ones of other characters."""
+    rows = canonical.as_dict() | compatible.as_dict()
+    characters = sorted(rows)
+    return ucd.Becoming(
+        np.array(characters, dtype=np.int32),
+        np.array([c for character in characters for c in rows[character]], dtype=np.int32),
+        np.cumsum([len(rows[character]) for character in characters], dtype=np.int32),
+    )
 
 
 def _load_compositions(compositions):
@@ -108,42 +116,63 @@ def _load_compositions(compositions):
     tables_in_use.extend([keys, composed])
 
 
-def _character_kinds(tables, decompositions, bint composes):
-    """Character → (ccc, trail, flags) of every character that is not plainly inert."""
-    ccc = dict(tables.combining_classes.tolist())
-    primary = set()
-    seconds = set()
-    hangul = range(HANGUL_BASE, HANGUL_BASE + HANGUL_SYLLABLES)
+def _find(numbers, among):
+    """Of each number its place among sorted ones, and whether it is there."""
+    places = np.minimum(np.searchsorted(among, numbers), len(among) - 1)
+    return places, among[places] == numbers
+
+
+def _character_kinds(tables, decompositions, compatible, bint composes):
+    """Every character that is not plainly inert: (characters int32[n], kinds uint32[n]).
+
+    A kind is class << 16 | trail << 8 | flags.
+    """
+    marks, classes = tables.combining_classes.T
+    primary = seconds = np.empty(0, dtype=np.int32)
+    hangul = np.arange(HANGUL_BASE, HANGUL_BASE + HANGUL_SYLLABLES, dtype=np.int32)
+
+    def ccc(characters):
+        places, found = _find(characters, marks)
+        return classes[places] * found
+
     if composes:
-        primary.update([c for c in tables.compositions[:, 2].tolist()
-                        if decompositions[c] == tables.decompositions[c]])
-        seconds.update(tables.compositions[:, 1].tolist())
-        seconds.update(range(V_BASE, V_BASE + V_COUNT), range(T_BASE + 1, T_BASE + T_COUNT))
-    found = {}
-    for c in {*ccc, *seconds, *decompositions}:
-        full = decompositions.get(c, (c,))
-        flags = CHANGES if c in decompositions and c not in primary else 0
-        if c in seconds:
-            flags |= MAYBE
-        if ccc.get(full[0], 0) == 0 and full[0] not in seconds:
-            flags |= BOUNDARY
-        found[c] = (ccc.get(c, 0), ccc.get(full[len(full) - 1], 0), flags)
+        primary = np.sort(tables.compositions[:, 2])
+        if compatible is not None:
+            primary = primary[~_find(primary, compatible.characters)[1]]
+        seconds = distinct(np.concatenate([
+            tables.compositions[:, 1], np.arange(V_BASE, V_BASE + V_COUNT, dtype=np.int32),
+            np.arange(T_BASE + 1, T_BASE + T_COUNT, dtype=np.int32)]))
+    characters = distinct(np.concatenate([marks, seconds, decompositions.characters]))
+    rows, decompose = _find(characters, decompositions.characters)
+    ends = decompositions.ends
+    begins = np.append(0, ends)
+    first = np.where(decompose, decompositions.values[begins[rows]], characters)
+    last = np.where(decompose, decompositions.values[ends[rows] - 1], characters)
+    flags = np.where(ccc(first) == 0, BOUNDARY, 0)
+    if composes:
+        flags[_find(first, seconds)[1]] = 0
+        flags[_find(characters, seconds)[1]] |= MAYBE
+        decompose &= ~_find(characters, primary)[1]
+    flags[decompose] |= CHANGES
+    kinds = ccc(characters) << 16 | ccc(last) << 8 | flags
     if not composes:
-        found.update(dict.fromkeys(hangul, (0, 0, CHANGES | BOUNDARY)))
-    return found
+        characters = np.append(characters, hangul)
+        kinds = np.append(kinds, np.full(len(hangul), CHANGES | BOUNDARY))
+    return characters, kinds.astype(np.uint32)
 
 
-cdef object _load_kinds(Form* form, tables, decompositions):
+cdef object _load_kinds(Form* form, tables, decompositions, compatible):
     """Number the kinds, passing ones first; the blocks of 256 characters' kinds, [n, 256]."""
-    found = _character_kinds(tables, decompositions, form.composes)
-    ordered = sorted({(0, 0, BOUNDARY), *found.values()},
-                     key=lambda kind: (kind[0] != 0 or kind[2] != BOUNDARY, kind))
-    number = {kind: i for i, kind in enumerate(ordered)}
-    for i, kind in enumerate(ordered):
-        form.kinds[i].ccc, form.kinds[i].trail, form.kinds[i].flags = kind
-    form.passing_kinds = sum([kind[0] == 0 and kind[2] == BOUNDARY for kind in ordered])
-    numbers = np.array([number[kind] for kind in found.values()], dtype=np.uint8)
-    codes = np.array(list(found), dtype=np.int64)[numbers > 0]
+    characters, kinds = _character_kinds(tables, decompositions, compatible, form.composes)
+    ordered = distinct(np.append(kinds, np.uint32(BOUNDARY)))
+    passing = ordered & 0xFF00FF == BOUNDARY
+    ordered = np.concatenate([ordered[passing], ordered[~passing]])
+    for i, kind in enumerate(ordered.tolist()):
+        form.kinds[i].ccc, form.kinds[i].trail, form.kinds[i].flags = kind.to_bytes(3, "big")
+    form.passing_kinds = passing.sum()
+    order = np.argsort(ordered)
+    numbers = order[np.searchsorted(ordered, kinds, sorter=order)].astype(np.uint8)
+    codes = characters[numbers > 0]
     numbers = numbers[numbers > 0]
     mixed = distinct(codes >> 8)
     for i, block in enumerate(mixed.tolist(), start=1):
@@ -218,7 +247,7 @@ cdef int form_append(const Form* form, const uint8_t* text, size_t begin, size_t
     """Append the normal form of text[begin:end]; 0, or -1 without memory."""
     cdef Items items
     cdef size_t at = begin, doubt
-    cdef int status = 0
+    cdef int status = aligned_reserve(out, end - begin + (end - begin) // 64)
     memset(&items, 0, sizeof(Items))
     while at < end and status == 0:
         doubt = form_settled(form, text, at, end)

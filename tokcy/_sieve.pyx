@@ -82,33 +82,43 @@ def deal(seconds, thirds):
     """
     n = len(seconds)
     buckets = np.eye(n, dtype=bool)
-    seconds, thirds = seconds.copy(), thirds.copy()
-    asking = (TOLD_BY - 1) - seconds.all(axis=1) - thirds.all(axis=1)
-    passing = asking * breadth(seconds, thirds)
+    # Numbers, of which products count what two have in common.
+    seconds, thirds = seconds.astype(np.float32), thirds.astype(np.float32)
+    asking = (TOLD_BY - 1) - seconds.all(axis=1) - thirds.all(axis=1).astype(np.float32)
+    passing = asking * breadth(seconds.sum(axis=1), thirds.sum(axis=1))
     apart = np.ones(n, dtype=bool)      # not joined to another
 
-    def more(i):
-        """How many more pass when it is joined to bucket i, of each bucket."""
-        joined = (asking + asking[i]) * breadth(seconds | seconds[i], thirds | thirds[i])
-        may_join = apart & (np.arange(n) != i)
-        return np.where(may_join, joined - passing - passing[i], np.iinfo(np.int64).max)
+    def more(rows):
+        """How many more pass when one of these is joined to each bucket, [rows, n]."""
+        joined = breadth(count_either(seconds, rows), count_either(thirds, rows))
+        growth = (asking[rows, None] + asking) * joined - passing[rows, None] - passing
+        growth[:, ~apart] = np.inf
+        growth[np.arange(len(rows)), rows] = np.inf
+        return growth
 
-    growth = np.array([more(i) for i in range(n)])
+    growth = more(np.arange(n))
     for _ in range(n - N_BUCKETS):
         i, j = divmod(int(growth.argmin()), n)
-        for sets in (buckets, seconds, thirds):
-            sets[i] |= sets[j]
+        buckets[i] |= buckets[j]
+        for sets in (seconds, thirds):
+            np.maximum(sets[i], sets[j], out=sets[i])
         asking[i] += asking[j]
-        passing[i] = asking[i] * breadth(seconds[i], thirds[i])
+        passing[i] = asking[i] * breadth(seconds[i].sum(), thirds[i].sum())
         apart[j] = False
-        growth[j] = growth[:, j] = np.iinfo(np.int64).max
-        growth[i] = growth[:, i] = more(i)
+        growth[j] = growth[:, j] = np.inf
+        growth[i] = growth[:, i] = more(np.array([i]))
     return buckets[apart]
 
 
-cdef object breadth(seconds, thirds):
-    """How many second and third bytes pass, of each row; all are no more than continuations."""
-    return seconds.sum(axis=-1) + np.minimum(thirds.sum(axis=-1), CONTINUATIONS)
+cdef object count_either(sets, rows):
+    """How many bytes are in one of these rows or another, of all others, [rows, n]."""
+    sizes = sets.sum(axis=1)
+    return sizes[rows, None] + sizes - sets[rows] @ sets.T
+
+
+cdef object breadth(n_seconds, n_thirds):
+    """How many bytes pass behind the first; all thirds are no more than continuations."""
+    return n_seconds + np.minimum(n_thirds, CONTINUATIONS)
 
 
 def places(text: bytes, contents: Iterable[bytes], simd: str = _simd) -> list[int]:

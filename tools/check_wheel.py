@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD_ONLY = {".pyx", ".c", ".h", ".html"}
-INSTALLED = {".py", ".pyi", ".pxd", ".npz", ".txt"}
+INSTALLED = {".py", ".pyi", ".pxd", ".npy", ".txt"}
 
 
 def problems(wheel: Path) -> list[str]:

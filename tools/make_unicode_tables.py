@@ -1,4 +1,4 @@
-"""Write tokcy/unicode/tables.npz: the Unicode tables of Hugging Face ``tokenizers``, by asking it.
+"""Write tokcy/unicode/tables: the Unicode tables of Hugging Face ``tokenizers``, by asking it.
 
 The parts of ``tokenizers`` follow different Unicode versions (Oniguruma 16, NFC 9, Rust's own 17),
 so no table from elsewhere is right for all of them. Every table here is found by running a part
@@ -7,7 +7,7 @@ over a text that holds all 1,112,064 scalar values and looking at what comes out
     python tools/make_unicode_tables.py [--check]
 
 takes about two minutes. The same release of ``tokenizers`` gives the same arrays; ``--check``
-compares them with the file instead of writing it.
+compares them with the files instead of writing them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Ranges = NDArray[np.int32]
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES_FILE = Path(__file__).with_name("oniguruma_names.txt")
-TABLES_FILE = ROOT / "tokcy" / "unicode" / "tables.npz"
+FOLDER = ROOT / "tokcy" / "unicode" / "tables"
 
 SCALARS = "".join(map(chr, chain(range(0xD800), range(0xE000, 0x110000))))
 HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
@@ -181,7 +181,7 @@ def ragged(rows: Iterable[Iterable[int]], name: str) -> dict[str, NDArray[np.int
 
 
 def all_tables() -> dict[str, NDArray[np.generic]]:
-    """Everything in the file: see ``tokcy/unicode/__init__.py`` for the reading side."""
+    """Everything in the folder, by name: see ``tokcy/unicode/__init__.py`` for the reading side."""
     ids: dict[bytes, int] = {}
     distinct: list[list[int]] = []
     names: dict[str, int] = {}
@@ -189,7 +189,7 @@ def all_tables() -> dict[str, NDArray[np.generic]]:
         key = ranges.tobytes()
         if key not in ids:
             ids[key] = len(distinct)
-            # Distances from one edge to the next are small numbers, which deflate well.
+            # Distances from one edge to the next are small numbers, which deflate well in a wheel.
             edges = (ranges + np.array([0, 1], dtype=np.int32)).ravel()
             distinct.append(np.diff(edges, prepend=0).tolist())
         names[name] = ids[key]
@@ -212,21 +212,19 @@ def all_tables() -> dict[str, NDArray[np.generic]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare with the file, do not write")
+    parser.add_argument("--check", action="store_true", help="compare with the files, do not write")
     arguments = parser.parse_args()
     tables = all_tables()
     if not arguments.check:
-        np.savez_compressed(TABLES_FILE, allow_pickle=False, **tables)
-        print(f"{TABLES_FILE.relative_to(ROOT)}: {TABLES_FILE.stat().st_size:,} bytes")
+        for name, table in tables.items():
+            np.save(FOLDER / f"{name}.npy", table, allow_pickle=False)
         return 0
-    with np.load(TABLES_FILE) as kept:
-        different = [
-            name
-            for name in sorted({*kept.files, *tables})
-            if name not in kept
-            or name not in tables
-            or not np.array_equal(kept[name], tables[name])
-        ]
+    kept = {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
+    different = [
+        name
+        for name in sorted({*kept, *tables})
+        if name not in kept or name not in tables or not np.array_equal(kept[name], tables[name])
+    ]
     print(f"different: {', '.join(different)}" if different else "all tables are equal")
     return 1 if different else 0
 

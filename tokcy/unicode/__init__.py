@@ -1,8 +1,9 @@
 """The character tables of Hugging Face ``tokenizers``, code point for code point.
 
 Its parts follow different versions of Unicode: split patterns see Oniguruma's 16, NFC is that of
-Unicode 9, digits and whitespace are those of Rust's standard library (17). ``tables.npz`` beside
-this file holds what each of them was observed to do; ``tools/make_unicode_tables.py`` makes it.
+Unicode 9, digits and whitespace are those of Rust's standard library (17). The arrays in
+``tables`` hold what each of them was observed to do; ``tools/make_unicode_tables.py`` makes them.
+Each is a file that is not compressed: of an archive it took 4 ms to read those that NFC needs.
 
 Sets are int32 arrays of shape [n, 2]: inclusive ranges of code points, sorted, disjoint, without
 surrogates. All arrays are read-only; everything is loaded on first use.
@@ -10,16 +11,15 @@ surrogates. All arrays are read-only; everything is loaded on first use.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Becoming",
     "CanonicalTables",
     "Int32Array",
     "canonical_tables",
@@ -35,17 +35,38 @@ Int32Array = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
+class Becoming:
+    """Characters and what each becomes, one or several; sorted.
+
+    Attributes:
+        characters: [n].
+        values: what they become, end to end.
+        ends: [n], where that of each character ends.
+    """
+
+    characters: Int32Array
+    values: Int32Array
+    ends: Int32Array
+
+    def as_dict(self) -> dict[int, tuple[int, ...]]:
+        """Character → what it becomes."""
+        values, ends = self.values.tolist(), self.ends.tolist()
+        rows = zip(self.characters.tolist(), [0, *ends], ends, strict=False)
+        return {c: tuple(values[begin:end]) for c, begin, end in rows}
+
+
+@dataclass(frozen=True)
 class CanonicalTables:
     """What NFC needs, as of Unicode 9. Hangul syllables are left to arithmetic.
 
     Attributes:
         combining_classes: [n, 2] of character and its combining class, where that is not 0.
-        decompositions: character → its full canonical decomposition.
+        decompositions: the full canonical decomposition of each character that has one.
         compositions: [n, 3] of first character, second character and what they compose to.
     """
 
     combining_classes: Int32Array
-    decompositions: dict[int, tuple[int, ...]]
+    decompositions: Becoming
     compositions: Int32Array
 
 
@@ -85,35 +106,41 @@ def rust_set(name: str) -> Int32Array:
     return _named_set("rust", name, name)
 
 
+@cache
 def case_variants() -> dict[int, tuple[int, ...]]:
     """Character → all single characters that ``(?i:…)`` takes for it, itself included.
 
     Characters that stand for themselves only are left out.
     """
-    return _FILE.case_variants
+    return {c: tuple(row) for row in _FILES.rows("case_classes") for c in row}
 
 
+@cache
 def multi_char_folds() -> dict[int, tuple[int, ...]]:
     """Character → the several characters it folds to: ``(?i:ß)`` and ``(?i:ss)`` match each other.
 
     Every case variant of the fold matches as well.
     """
-    return _FILE.multi_char_folds
+    return _FILES.becoming("case_folds").as_dict()
 
 
 def canonical_tables() -> CanonicalTables:
     """The tables of canonical decomposition, ordering and composition."""
-    return _FILE.canonical
+    return CanonicalTables(
+        _FILES.array("combining_classes"),
+        _FILES.becoming("decompositions"),
+        _FILES.array("compositions"),
+    )
 
 
-def compatibility_decompositions() -> dict[int, tuple[int, ...]]:
-    """Character → its full compatibility decomposition, where that is not the canonical one."""
-    return _FILE.mapping("compatibility_decompositions")
+def compatibility_decompositions() -> Becoming:
+    """The full compatibility decompositions, where they are not the canonical ones."""
+    return _FILES.becoming("compatibility_decompositions")
 
 
 def lowercase() -> dict[int, tuple[int, ...]]:
     """Character → what Lowercase makes of it, where that is not itself."""
-    return _FILE.mapping("lowercase")
+    return _FILES.becoming("lowercase").as_dict()
 
 
 _IGNORED = str.maketrans("", "", " -_")
@@ -121,30 +148,23 @@ _IGNORED = str.maketrans("", "", " -_")
 
 def _named_set(kind: str, key: str, name: str) -> Int32Array:
     try:
-        return _FILE.named_set(f"{kind}:{key}")
+        return _FILES.named_set(f"{kind}:{key}")
     except KeyError:
         raise KeyError(name) from None
 
 
 class _Tables:
-    """The file of tables; what is asked for is made once."""
+    """The folder of tables; what is asked for is read once."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.arrays: dict[str, Int32Array] = {}
         self.sets: dict[str, Int32Array] = {}
 
-    @cached_property
-    def archive(self) -> Mapping[str, Int32Array]:
-        content = io.BytesIO(self.path.read_bytes())  # so that no file stays open
-        archive: Mapping[str, Int32Array] = np.load(content, allow_pickle=False)
-        return archive
-
     def array(self, name: str) -> Int32Array:
-        """An array of the file. Each is unpacked once: a pattern needs few of them."""
         found = self.arrays.get(name)
         if found is None:
-            found = self.arrays[name] = self.archive[name]
+            found = self.arrays[name] = np.load(self.folder / f"{name}.npy", allow_pickle=False)
             found.flags.writeable = False
         return found
 
@@ -154,25 +174,13 @@ class _Tables:
         ends = np.cumsum(self.array(f"{name}_lengths")).tolist()
         return [values[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
-    @cached_property
-    def case_variants(self) -> dict[int, tuple[int, ...]]:
-        return {c: tuple(row) for row in self.rows("case_classes") for c in row}
-
-    def mapping(self, name: str) -> dict[int, tuple[int, ...]]:
+    def becoming(self, name: str) -> Becoming:
         """Rows of a character and what it becomes."""
-        return {row[0]: tuple(row[1:]) for row in self.rows(name)}
-
-    @cached_property
-    def multi_char_folds(self) -> dict[int, tuple[int, ...]]:
-        return self.mapping("case_folds")
-
-    @cached_property
-    def canonical(self) -> CanonicalTables:
-        return CanonicalTables(
-            self.array("combining_classes"),
-            self.mapping("decompositions"),
-            self.array("compositions"),
-        )
+        values, lengths = self.array(name), self.array(f"{name}_lengths")
+        ends = np.cumsum(lengths, dtype=np.int32)
+        begins = ends - lengths
+        numbers = np.arange(1, len(ends) + 1, dtype=np.int32)
+        return Becoming(values[begins], np.delete(values, begins), ends - numbers)
 
     @cached_property
     def set_places(self) -> dict[str, tuple[int, int]]:
@@ -187,7 +195,7 @@ class _Tables:
         found = self.sets.get(name)
         if found is None:
             begin, end = self.set_places[name]
-            # The file holds the distances from one edge to the next.
+            # The files hold the distances from one edge to the next.
             edges = np.cumsum(self.array("sets")[begin:end], dtype=np.int32)
             found = edges.reshape(-1, 2) - np.array([0, 1], dtype=np.int32)
             found.flags.writeable = False
@@ -195,4 +203,4 @@ class _Tables:
         return found
 
 
-_FILE = _Tables(Path(__file__).with_name("tables.npz"))
+_FILES = _Tables(Path(__file__).with_name("tables"))
