@@ -293,6 +293,17 @@ def test_entries_that_no_merge_makes() -> None:
         assert tok.encode(text).tolist() == oracle.encode(text).ids
 
 
+def test_many_entries_that_no_merge_makes() -> None:
+    """In every line of the cache the other entries leave them as they are."""
+    odd = ["".join(letters) for letters in itertools.product("abcdefghijklmno", repeat=3)]
+    model = synthetic.model_from_merges([], extra_tokens=odd, ignore_merges=True)
+    oracle, tok = synthetic.load(model), Tokenizer.from_json(json.dumps(model))
+    for text in odd:
+        ids = oracle.encode(text).ids
+        assert len(ids) == 1
+        assert tok.encode_to_list(text) == ids
+
+
 def test_many_entries_of_the_greatest_length() -> None:
     """The cache has room for all entries, however long they are."""
     rng = np.random.default_rng(5)

@@ -7,7 +7,6 @@ import os
 import pickle
 import random
 import re
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -311,7 +310,9 @@ def test_wrong_files(content: bytes, change: Callable[[bytes], bytes], field: st
 
 def resealed(data: bytes) -> bytes:
     """With the checksum that it should have."""
-    return data[: PREFIX - 4] + zlib.crc32(data[PREFIX:]).to_bytes(4, "little") + data[PREFIX:]
+    header_size = int.from_bytes(data[12:16], "little")
+    checksum = arrayfile.checksum(data[PREFIX:], header_size)
+    return data[: PREFIX - 4] + checksum.to_bytes(4, "little") + data[PREFIX:]
 
 
 def test_cut_short_anywhere(content: bytes) -> None:

@@ -51,12 +51,16 @@ cdef struct Cache:
     uint64_t line_shift         # hash >> line_shift is the line where an entry begins to look
     uint64_t line_mask
     uint64_t long_mask
+    uint64_t arena_size         # in words of four bytes, as are the others
+    uint64_t arena_of_seeds
+    uint64_t users              # calls that read this generation; changed under the GIL
+    # What is counted with each new entry is apart from what each look-up reads, as the core that
+    # counts takes the line away from all others.
+    uint64_t[8] apart
     uint64_t short_used
     uint64_t long_used
-    uint64_t arena_used         # in words of four bytes, as are the others
-    uint64_t arena_of_seeds
-    uint64_t arena_size
-    uint64_t users              # calls that read this generation; changed under the GIL
+    uint64_t arena_used
+    uint64_t[8] behind
 
 
 cdef Cache* cache_new(uint64_t n_lines, uint64_t long_slots,
@@ -68,7 +72,8 @@ cdef size_t cache_bytes(const Cache* cache) noexcept nogil
 cdef size_t cache_max_entries(const Cache* cache) noexcept nogil
 cdef bint cache_is_full(const Cache* cache) noexcept nogil
 cdef bint cache_seed_many(Cache* cache, const uint8_t* arena, const uint32_t* offsets,
-                          const uint32_t* ids, const uint8_t* wanted, size_t n) noexcept nogil
+                          const uint32_t* ids, const uint8_t* wanted, size_t n,
+                          int threads) noexcept nogil
 cdef bint cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
                     size_t n_ids, bint part, bint seed) noexcept nogil
 cdef void cache_request(const Cache* cache, const uint8_t* piece, size_t size, size_t n_ids,

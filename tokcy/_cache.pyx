@@ -17,6 +17,7 @@ between calls by a new generation that starts from the seeds (`cache_of_seeds`),
 bounded and a server whose texts change keeps learning.
 """
 
+from cython.parallel cimport prange
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -25,14 +26,21 @@ from tokcy._platform cimport (
     tk_alloc_table,
     tk_cas64,
     tk_fetch_add64,
+    tk_free_table,
     tk_load_acquire64,
     tk_popcount64,
+    tk_populate,
     tk_prefetch,
     tk_store_release64,
 )
 
 cdef enum:
     SEEDS_AHEAD = 16
+
+cdef enum Putting:
+    NO_ROOM
+    WAS_THERE
+    PUT
 
 cdef uint64_t BUSY = 0xFFFFFFFFFFFFFFFFULL      # the key of no piece
 
@@ -88,8 +96,8 @@ cdef Cache* cache_of_seeds(const Cache* old) noexcept nogil:
 
 cdef void cache_free(Cache* cache) noexcept nogil:
     if cache != NULL:
-        free(cache.lines)
-        free(cache.longs)
+        tk_free_table(cache.lines)
+        tk_free_table(cache.longs)
         free(cache.arena)
         free(cache)
 
@@ -148,53 +156,66 @@ cdef void cache_request(const Cache* cache, const uint8_t* piece, size_t size, s
 
 
 cdef bint cache_seed_many(Cache* cache, const uint8_t* arena, const uint32_t* offsets,
-                          const uint32_t* ids, const uint8_t* wanted, size_t n) noexcept nogil:
-    """Add those of n distinct pieces that are wanted, one id for each; whether all had room.
+                          const uint32_t* ids, const uint8_t* wanted, size_t n,
+                          int threads) noexcept nogil:
+    """Add those of n distinct pieces that are wanted, one id for each; whether all had room."""
+    cdef Py_ssize_t part, n_parts = threads
+    cdef size_t n_left_out = 0
+    for part in prange(n_parts, num_threads=threads, schedule="static", chunksize=1):
+        _have_pages(cache, part, n_parts)
+    for part in prange(n_parts, num_threads=threads, schedule="static", chunksize=1):
+        n_left_out += _seed_part(cache, arena, offsets, ids, wanted, part * n // n_parts,
+                                 (part + 1) * n // n_parts)
+    return n_left_out == 0 and cache.short_used < _limit(_short_slots(cache))
 
-    Nobody else has the cache yet. Their lines are asked for some pieces ahead, and stored into
-    without atomic operations: each wait for memory by itself made 20 ms for 128,000 pieces.
+
+cdef void _have_pages(Cache* cache, size_t part, size_t n_parts) noexcept nogil:
+    """Have the system clear the pages of a part of the lines, which takes as long as filling them.
+
+    Two threads that come to a page at the same time would both clear one for it.
+    """
+    cdef size_t n_lines = cache.line_mask + 1
+    tk_populate(cache.lines + part * n_lines // n_parts,
+                cache.lines + (part + 1) * n_lines // n_parts)
+
+
+cdef size_t _seed_part(Cache* cache, const uint8_t* arena, const uint32_t* offsets,
+                       const uint32_t* ids, const uint8_t* wanted, size_t begin,
+                       size_t end) noexcept nogil:
+    """Add the pieces of a range; how many had no room.
+
+    Lines are asked for some pieces ahead: each wait for memory by itself made 20 ms for 128,000
+    pieces.
     """
     cdef uint64_t[SEEDS_AHEAD][2] keys
+    cdef uint64_t[SEEDS_AHEAD] lines
     cdef uint32_t[SEEDS_AHEAD] tokens
-    cdef size_t i, j, size, n_keys = 0
-    cdef uint32_t mark = <uint32_t>1 << COUNT_SHIFT | SEED_BIT
-    for i in range(n + 1):
-        if n_keys == SEEDS_AHEAD or i == n:
+    cdef uint32_t[SHORT_IDS] marked
+    cdef uint64_t n_added = 0
+    cdef Putting put
+    cdef size_t i, j, size, n_keys = 0, n_left_out = 0
+    memset(marked, 0, sizeof(marked))
+    for i in range(begin, end + 1):
+        if n_keys == SEEDS_AHEAD or i == end:
             for j in range(n_keys):
-                if not _seed_short(cache, keys[j], tokens[j] | mark):
-                    return False
+                marked[0] = tokens[j] | <uint32_t>1 << COUNT_SHIFT | SEED_BIT
+                put = _put_short(cache, keys[j], lines[j], marked)
+                n_added += put == PUT
+                n_left_out += put == NO_ROOM
             n_keys = 0
-        if i == n or not wanted[i]:
+        if i == end or not wanted[i]:
             continue
         size = offsets[i + 1] - offsets[i]
         if size > SHORT_BYTES:
-            if not _add_long(cache, arena + offsets[i], size, ids + i, 1, False):
-                return False
+            n_left_out += not _add_long(cache, arena + offsets[i], size, ids + i, 1, False)
             continue
         _make_key(arena + offsets[i], size, keys[n_keys])
-        tk_prefetch(cache.lines + (hash_short(keys[n_keys][0], keys[n_keys][1])
-                                   >> cache.line_shift))
+        lines[n_keys] = hash_short(keys[n_keys][0], keys[n_keys][1]) >> cache.line_shift
+        tk_prefetch(cache.lines + lines[n_keys])
         tokens[n_keys] = ids[i]
         n_keys += 1
-    return True
-
-
-cdef inline bint _seed_short(Cache* cache, const uint64_t* key, uint32_t marked) noexcept nogil:
-    cdef uint64_t at = hash_short(key[0], key[1]) >> cache.line_shift
-    cdef ShortLine* line
-    cdef int tries = MAX_LINES, place
-    while tries:
-        line = cache.lines + at
-        for place in range(2):
-            if line.keys[place][1] == 0:
-                line.ids[place][0] = marked
-                line.keys[place][0] = key[0]
-                line.keys[place][1] = key[1]
-                cache.short_used += 1
-                return cache.short_used < _limit(_short_slots(cache))
-        at = (at + 1) & cache.line_mask
-        tries -= 1
-    return False
+    tk_fetch_add64(&cache.short_used, n_added)
+    return n_left_out
 
 
 cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,
@@ -209,30 +230,40 @@ cdef bint _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint
     """Add an entry, if it is not there; whether one of the lines for it had room."""
     cdef uint64_t[2] key
     cdef uint32_t[SHORT_IDS] marked
-    cdef ShortLine* line
-    cdef uint64_t at, place
-    cdef int tries = MAX_LINES
-    if tk_load_acquire64(&cache.short_used) >= _limit(_short_slots(cache)):
-        return False
+    cdef Putting put
     _make_key(piece, size, key)
     memset(marked, 0, 16)
     memcpy(marked, ids, 4 * n_ids)
     marked[0] |= mark
-    at = hash_short(key[0], key[1]) >> cache.line_shift
+    if tk_load_acquire64(&cache.short_used) >= _limit(_short_slots(cache)):
+        return False
+    put = _put_short(cache, key, hash_short(key[0], key[1]) >> cache.line_shift, marked)
+    if put == PUT:
+        tk_fetch_add64(&cache.short_used, 1)
+    return put != NO_ROOM
+
+
+cdef Putting _put_short(Cache* cache, const uint64_t* key, uint64_t at,
+                        const uint32_t* marked) noexcept nogil:
+    """Put an entry into the line at `at` or one that follows, if it is not there.
+
+    The caller counts those that are put.
+    """
+    cdef ShortLine* line
+    cdef int tries = MAX_LINES, place
     while tries:
         line = cache.lines + at
         for place in range(2):
             if line.keys[place][1] == key[1] and line.keys[place][0] == key[0]:
-                return True
+                return WAS_THERE
             if tk_cas64(&line.keys[place][1], 0, BUSY):
-                tk_fetch_add64(&cache.short_used, 1)
                 memcpy(line.ids[place], marked, 16)
                 line.keys[place][0] = key[0]
                 tk_store_release64(&line.keys[place][1], key[1])
-                return True
+                return PUT
         at = (at + 1) & cache.line_mask
         tries -= 1
-    return False
+    return NO_ROOM
 
 
 cdef bint _add_long(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,

@@ -62,6 +62,8 @@ cdef class MergeTable:
     cdef Vocabulary vocabulary
     cdef CutFilter cut_filter
     cdef Merges merges
+    cdef object holder              # of the memory of the slots, where that is another's
+    cdef bint slots_are_held
     cdef readonly size_t n_merges
     cdef size_t first_made          # symbol: those below are what merging begins with
     cdef size_t n_known             # symbols of these, but for the unknown one
@@ -70,6 +72,7 @@ cdef class MergeTable:
 
     cdef bint makes(self, uint32_t token) noexcept nogil
     cdef int _begin(self, size_t n_symbols) except -1
+    cdef bint _numbers_entries(self) noexcept
     cdef int64_t _numbered(self, size_t entry) noexcept
     cdef size_t _character_width(self, size_t entry) noexcept
     cdef int _begin_numbered(self) except -1
@@ -80,7 +83,8 @@ cdef class MergeTable:
     cdef int _take_atoms(self, const uint8_t[::1] atoms, const uint32_t* lengths) except -1
     cdef int _clear(self, size_t n) except -1
     cdef int _clear_slots(self, size_t n) except -1
-    cdef int _clear_buckets(self, size_t n) except -1
+    cdef int _open_buckets(self, size_t n) except -1
+    cdef void _clear_filter(self, size_t n_buckets) noexcept
     cdef bint _add(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
     cdef int _add_merges(self) except -1
     cdef int _add_listed(self, const uint32_t* kept, size_t n) except -1

@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 
 from tokcy._bitmap cimport set_bit
 from tokcy._cuts cimport CutFilter
-from tokcy._platform cimport tk_alloc_table
+from tokcy._platform cimport tk_alloc_table, tk_free_table
 from tokcy._spelling cimport BYTES, FORMS, TEXT
 from tokcy._vocab cimport Vocabulary
 
@@ -68,7 +68,7 @@ cdef class MergeTable:
         self.cut_filter = cut_filter
         self.merges.halves = cut_filter.halves
         self.n_known = FIRST_MERGED
-        for entry in range(vocabulary.n_entries):
+        for entry in range(vocabulary.n_entries if self._numbers_entries() else 0):
             self.n_known += self._numbered(entry) >= 0
         self.first_made = self.n_known + (vocabulary.unknown_id >= 0)
         if self.first_made + vocabulary.n_merges >= 1 << SYMBOL_BITS:
@@ -83,7 +83,8 @@ cdef class MergeTable:
 
     def __dealloc__(self):
         cdef int form
-        free(self.merges.slots)
+        if not self.slots_are_held:
+            tk_free_table(self.merges.slots)
         free(self.merges.pair_filter)
         free(self.merges.byte_pairs)
         free(self.merges.ids)
@@ -144,6 +145,10 @@ cdef class MergeTable:
             return 0
         return size if character_width(token, size) == size else 0
 
+    cdef bint _numbers_entries(self) noexcept:
+        """Whether some entry may be `_numbered`."""
+        return not self.vocabulary.spelling.byte_level or self.vocabulary.marks != 0
+
     cdef int64_t _numbered(self, size_t entry) noexcept:
         """The byte or the character of an entry that merging begins with; -1 if it is none.
 
@@ -168,6 +173,8 @@ cdef class MergeTable:
         cdef size_t entry, symbol = FIRST_MERGED
         cdef uint8_t form
         cdef int64_t code
+        if not self._numbers_entries():
+            return 0
         for entry in range(vocabulary.n_entries):
             form = vocabulary.kinds[entry] >> 1
             code = self._numbered(entry)
@@ -269,8 +276,15 @@ cdef class MergeTable:
         cdef size_t left, right, made
         if len(slots) % (BUCKET * sizeof(uint64_t)) or n == 0:
             raise ValueError(f"slots: {len(slots)} bytes")
-        self._clear_buckets(n // BUCKET)
-        memcpy(self.merges.slots, &slots[0], len(slots))
+        if <size_t>&slots[0] % (BUCKET * sizeof(uint64_t)) == 0:
+            # Used where it is: 4 MB for Llama-3, which took 2 ms to copy.
+            self.holder = slots.base
+            self.slots_are_held = True
+            self.merges.slots = <uint64_t*>&slots[0]
+            self._clear_filter(n // BUCKET)
+        else:       # a bucket would be in two lines of the processor's cache
+            self._open_buckets(n // BUCKET)
+            memcpy(self.merges.slots, &slots[0], len(slots))
         for i in range(n):
             slot = self.merges.slots[i]
             if slot == FREE_SLOT:
@@ -328,20 +342,24 @@ cdef class MergeTable:
 
     cdef int _clear_slots(self, size_t n) except -1:
         # Filled to 45%, of the buckets 1 to 2% overflow.
-        return self._clear_buckets(n * 20 // (9 * BUCKET) + 1)
+        self._open_buckets(n * 20 // (9 * BUCKET) + 1)
+        memset(self.merges.slots, 0xFF, self.merges.n_buckets * BUCKET * sizeof(uint64_t))
+        return 0
 
-    cdef int _clear_buckets(self, size_t n) except -1:
-        cdef size_t n_bytes
-        self.merges.n_buckets = n
-        n_bytes = self.merges.n_buckets * BUCKET * sizeof(uint64_t)
-        free(self.merges.slots)
-        self.merges.slots = <uint64_t*>tk_alloc_table(n_bytes)
+    cdef int _open_buckets(self, size_t n) except -1:
+        """Have n buckets of slots that are yet to be filled."""
+        tk_free_table(self.merges.slots)
+        self.merges.slots = <uint64_t*>tk_alloc_table(n * BUCKET * sizeof(uint64_t))
         if self.merges.slots == NULL:
             raise MemoryError
-        memset(self.merges.slots, 0xFF, n_bytes)
+        self._clear_filter(n)
+        return 0
+
+    cdef void _clear_filter(self, size_t n_buckets) noexcept:
+        """Begin to count and to mark the pairs of so many buckets."""
+        self.merges.n_buckets = n_buckets
         memset(self.merges.pair_filter, 0, sizeof(uint64_t) << (FILTER_BITS - 6))
         self.n_merges = 0
-        return 0
 
     cdef bint _add(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil:
         """Add a merge; whether its pair had none before. M2: of equal pairs the last counts.

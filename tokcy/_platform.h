@@ -117,13 +117,38 @@ static inline void *tk_alloc_huge(size_t size) {
     return p;
 }
 
-/* Zeroed, for tables that are read at random: every look-up would else also miss the TLB. */
+/* Zeroed, for tables that are read at random: every look-up would else also miss the TLB. Pages of
+ * their own are zeroes already, which nobody needs to write; before them is how many bytes those
+ * are, 0 where the table is malloc's. */
+#define TK_TABLE_HEAD 64
 static inline void *tk_alloc_table(size_t size) {
-    void *p;
-    if (size < TK_HUGE) return calloc(1, size);
-    p = tk_alloc_huge(size);
-    if (p) memset(p, 0, size);
-    return p;
+    size_t mapped = 0, ahead;
+    char *p;
+    if (size < TK_HUGE) {
+        p = (char *)calloc(1, TK_TABLE_HEAD + size);
+        if (!p) return NULL;
+    } else {
+        mapped = (TK_TABLE_HEAD + size + 4095) / 4096 * 4096;
+        p = (char *)mmap(NULL, mapped + TK_HUGE, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == (char *)MAP_FAILED) return NULL;
+        ahead = (TK_HUGE - (uintptr_t)p % TK_HUGE) % TK_HUGE;
+        if (ahead) munmap(p, ahead);
+        if (ahead < TK_HUGE) munmap(p + ahead + mapped, TK_HUGE - ahead);
+        p += ahead;
+        madvise(p, mapped, MADV_HUGEPAGE);
+    }
+    *(size_t *)p = mapped;
+    return p + TK_TABLE_HEAD;
+}
+
+static inline void tk_free_table(void *table) {
+    char *p = (char *)table - TK_TABLE_HEAD;
+    if (!table) return;
+    if (*(size_t *)p)
+        munmap(p, *(size_t *)p);
+    else
+        free(p);
 }
 
 /* For what one call needs, of `size` bytes of which some `used` will be touched. Small pages take
@@ -131,8 +156,16 @@ static inline void *tk_alloc_table(size_t size) {
 static inline void *tk_alloc_large(size_t size, size_t used) {
     return used < TK_HUGE * 3 / 8 ? malloc(size) : tk_alloc_huge(size);
 }
+/* Have the pages from one place to another before they are written to; where the system cannot do
+ * that (Linux before 5.14), whoever writes gets them. */
+static inline void tk_populate(void *from, void *to) {
+    uintptr_t begin = ((uintptr_t)from + 4095) / 4096 * 4096, end = (uintptr_t)to / 4096 * 4096;
+    if (begin < end) madvise((void *)begin, end - begin, 23 /* MADV_POPULATE_WRITE */);
+}
 #else
+static inline void tk_populate(void *from, void *to) { (void)from, (void)to; }
 static inline void *tk_alloc_table(size_t size) { return calloc(1, size); }
+static inline void tk_free_table(void *table) { free(table); }
 static inline void *tk_alloc_large(size_t size, size_t used) { (void)used; return malloc(size); }
 #endif
 

@@ -18,4 +18,6 @@ cdef extern from "_platform.h" nogil:
     uint64_t tk_load64(const uint8_t* p)
     uint32_t tk_load32(const uint8_t* p)
     void* tk_alloc_table(size_t size)
+    void tk_free_table(void* table)
     void* tk_alloc_large(size_t size, size_t used)
+    void tk_populate(void* begin, void* end)

@@ -19,6 +19,6 @@ cdef class Seeds:
     cdef int _leave_out_odd(self) except -1
     cdef int _leave_out(self, size_t entry, const uint32_t* ids, size_t n_ids) except -1
     cdef size_t _kept(self, size_t entry) noexcept
-    cdef bint _fill(self, Cache* cache) noexcept
+    cdef bint _fill(self, Cache* cache, int threads) noexcept
     cdef bint _add_odd(self, Cache* cache, size_t entry, const uint32_t* ids,
                        size_t n_ids) noexcept

@@ -25,7 +25,10 @@ from tokcy._cache cimport (
 from tokcy._merges cimport MergeTable, length_of
 from tokcy._merging cimport merge_piece
 from tokcy._spelling cimport BYTES, WORD_END
+from tokcy._team cimport give_team_back, take_team
 from tokcy._vocab cimport Vocabulary
+
+from tokcy.threads import resolve_num_threads
 
 cdef enum:
     # So that few entries have no room in their first line: with three to five slots for each seed
@@ -33,6 +36,7 @@ cdef enum:
     SLOTS_PER_SEED = 5
     MOST_LINES = 1 << 19    # 32 MB
     UTMOST_LINES = 1 << 20  # for a vocabulary made to collide
+    MOST_THREADS = 4        # that fill it: each looks at all entries
     WORDS_PER_SLOT = 16     # of the cache's arena, for what it learns: 36 bytes of text and 7 ids
 
 
@@ -83,6 +87,7 @@ cdef class Seeds:
         cdef uint64_t n_lines = 1 << 15, long_slots = 1 << 17, shorts = 0, longs = 0
         cdef uint64_t words = <size_t>len(self.odd) // 4    # of the arena, that seeds may need
         cdef size_t entry, size
+        cdef int threads = min(<int>resolve_num_threads(None), <int>MOST_THREADS)
         cdef Cache* cache
         for entry in range(vocabulary.n_entries):
             size = vocabulary.offsets[entry + 1] - vocabulary.offsets[entry]
@@ -100,7 +105,7 @@ cdef class Seeds:
             cache = cache_new(n_lines, long_slots, words + WORDS_PER_SLOT * long_slots)
             if cache == NULL:
                 break
-            if self._fill(cache) or (n_lines == UTMOST_LINES and not self.ignore_merges):
+            if self._fill(cache, threads) or (n_lines == UTMOST_LINES and not self.ignore_merges):
                 cache_end_of_seeds(cache)
                 return cache
             cache_free(cache)
@@ -173,17 +178,24 @@ cdef class Seeds:
 
     # ------------------------------------------------------------------- filling
 
-    cdef bint _fill(self, Cache* cache) noexcept:
+    cdef bint _fill(self, Cache* cache, int threads) noexcept:
         """Add all seeds to an empty cache; whether there was room for each."""
         cdef Vocabulary vocabulary = self.vocabulary
         cdef const uint32_t* words = <const uint32_t*><const char*>self.odd
         cdef size_t n_words = <size_t>len(self.odd) // 4, at = 0
+        cdef bint together, all_have_room
         while at < n_words:
             if not self._add_odd(cache, words[at], words + at + 2, words[at + 1]):
                 return False
             at += 2 + words[at + 1]
-        return cache_seed_many(cache, vocabulary.arena, vocabulary.offsets, vocabulary.ids,
-                               self.is_plain, vocabulary.n_entries)
+        with nogil:
+            together = take_team(threads)
+            all_have_room = cache_seed_many(
+                cache, vocabulary.arena, vocabulary.offsets, vocabulary.ids, self.is_plain,
+                vocabulary.n_entries, threads if together else 1)
+            if together:
+                give_team_back()
+        return all_have_room
 
     cdef bint _add_odd(self, Cache* cache, size_t entry, const uint32_t* ids,
                        size_t n_ids) noexcept:

@@ -26,7 +26,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, memset
 
 from tokcy._hashing cimport hash_token, is_equal
-from tokcy._platform cimport tk_alloc_table, tk_prefetch
+from tokcy._platform cimport tk_alloc_table, tk_free_table, tk_prefetch
 from tokcy._spelling cimport (
     BYTE_NAME,
     BYTES,
@@ -176,7 +176,7 @@ cdef class Vocabulary:
         PyMem_RawFree(self.left)
         PyMem_RawFree(self.right)
         PyMem_RawFree(self.merged)
-        free(self.slots)
+        tk_free_table(self.slots)
 
     @staticmethod
     def from_tables(tables, *, bint byte_level=True, bint folded=False, bint byte_fallback=False,

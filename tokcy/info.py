@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tokcy.arrayfile import MAGIC
+from tokcy.arrayfile import is_saved
 from tokcy.backend import Backend
 from tokcy.ranks import TiktokenBackend
 from tokcy.spec import AddedToken, ConfigFiles, TokenizerConfig
@@ -26,7 +26,7 @@ _LABEL_WIDTH = 16
 
 
 def describe(
-    data: bytes,
+    data: bytes | memoryview,
     source: str,
     files: ConfigFiles,
     backend: Backend,
@@ -42,7 +42,7 @@ def describe(
         backend, fallback_reason: who does the work, and why it is not the native engine.
         config: what the files say.
     """
-    sections = {} if data.startswith(MAGIC) else _sections(data)
+    sections = {} if is_saved(data) else _sections(bytes(data))
     read = [{"path": source, "bytes": len(data)}]
     read += [{"path": file.path, "bytes": len(file.data)} for file in files.values()]
     return {

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from tokcy.arrayfile import MAGIC
+from tokcy.arrayfile import is_saved
 from tokcy.choice import BackendChoice, choose_backend
 from tokcy.config_files import CONFIG_PATTERNS, ConfigArgument, find_config
 from tokcy.errors import TokcyError
@@ -31,7 +31,7 @@ class LoadedModel:
 
     def __init__(
         self,
-        data: bytes,
+        data: bytes | memoryview,
         source: str = "<string>",
         config: ConfigFiles | None = None,
         backend: str | None = None,
@@ -53,7 +53,7 @@ class LoadedModel:
         self._choice = choose_backend(backend, fallback)
         self._hold(data, source, files, make_backend(data, source, files, self._choice))
 
-    def _hold(self, data: bytes, source: str, files: ConfigFiles, made: Made) -> None:
+    def _hold(self, data: bytes | memoryview, source: str, files: ConfigFiles, made: Made) -> None:
         self._data = data
         self._source = source
         self._config_files = files
@@ -92,7 +92,7 @@ class LoadedModel:
             ValueError: there is no such backend.
         """
         data = read_model_file(path)
-        if config is True and data.startswith(MAGIC):  # which holds its configuration
+        if config is True and is_saved(data):  # which holds its configuration
             config = False
         return cls(data, os.fspath(path), find_config(config, path), backend, fallback)
 
@@ -207,7 +207,7 @@ class LoadedModel:
             raise ValueError(f"ranks goes with the name of an encoding, not {name_or_path!r}")
         else:
             path = find_rank_file(name_or_path)
-            source, data = str(path), read_model_file(path)
+            source, data = str(path), bytes(read_model_file(path))
             files = find_config(True, path)
         made = with_config(load_rank_model(data, source, files, **options), files)
         self = cls.__new__(cls)
@@ -273,8 +273,8 @@ class LoadedModel:
 
     def _saved_form(self) -> bytes:
         assert isinstance(self._backend, NativeBackend)
-        if self._data.startswith(MAGIC):
-            return self._data
+        if is_saved(self._data):
+            return bytes(self._data)
         return pack_backend(self._backend, self._config, self._source)
 
     # ------------------------------------------------------------------- state
@@ -317,7 +317,7 @@ class LoadedModel:
             return type(self), (self._saved_form(), self._source)
         choice = self._choice
         arguments = (self._config_files, choice.backend, choice.fallback)
-        return type(self), (self._data, self._source, *arguments)
+        return type(self), (bytes(self._data), self._source, *arguments)
 
     def __copy__(self: _Self) -> _Self:
         return self

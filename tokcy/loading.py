@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tokcy._pages import read_pages
+from tokcy.arrayfile import MAGIC, is_saved
 from tokcy.errors import ModelNotFoundError
 
 __all__ = ["TOKENIZER_FILE", "find_pretrained", "find_rank_file", "read_model_file"]
@@ -24,8 +26,8 @@ StrPath = str | os.PathLike[str]
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP)
 
 
-def read_model_file(path: StrPath) -> bytes:
-    """The bytes of a model file.
+def read_model_file(path: StrPath) -> bytes | memoryview:
+    """The content of a model file; read-only memory in large pages, if it is tokcy's saved form.
 
     Raises:
         ModelNotFoundError: there is no such file.
@@ -40,6 +42,10 @@ def read_model_file(path: StrPath) -> bytes:
         raise ModelNotFoundError(
             f"{file} is a folder; from_pretrained reads {TOKENIZER_FILE} in it"
         )
+    with file.open("rb", buffering=0) as opened:
+        if is_saved(opened.read(len(MAGIC))):
+            opened.seek(0)
+            return read_pages(opened, os.fstat(opened.fileno()).st_size)
     return file.read_bytes()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tokcy.arrayfile import MAGIC
+from tokcy.arrayfile import is_saved
 from tokcy.backend import Backend
 from tokcy.choice import BackendChoice
 from tokcy.collector import collector_paused
@@ -49,7 +49,9 @@ class Made(NamedTuple):
 
 
 @collector_paused()
-def make_backend(data: bytes, source: str, files: ConfigFiles, choice: BackendChoice) -> Made:
+def make_backend(
+    data: bytes | memoryview, source: str, files: ConfigFiles, choice: BackendChoice
+) -> Made:
     """The backend for a model file.
 
     Args:
@@ -62,8 +64,9 @@ def make_backend(data: bytes, source: str, files: ConfigFiles, choice: BackendCh
         ModelFileError: no tokenizer can be made of the files.
         FallbackError: the model does not run on the backend that was chosen.
     """
-    if data.startswith(MAGIC):
+    if is_saved(data):
         return _load_saved(data, source, files, choice)
+    data = bytes(data)
     ranks = load_if_rank_model(data, source, files)
     if ranks is not None:
         return with_config(ranks, files)
@@ -133,7 +136,9 @@ def _made(
     return Made(backend, reason, with_token_ids(declared, tokens))
 
 
-def _load_saved(data: bytes, source: str, files: ConfigFiles, choice: BackendChoice) -> Made:
+def _load_saved(
+    data: bytes | memoryview, source: str, files: ConfigFiles, choice: BackendChoice
+) -> Made:
     if files:
         raise TokcyError(
             f"{source} is tokcy's saved form, which holds its configuration: config= is for a "

@@ -97,7 +97,7 @@ def pack_backend(backend: NativeBackend, config: TokenizerConfig, source: str) -
     return pack(header, arrays)
 
 
-def load_backend(data: bytes, source: str) -> tuple[NativeBackend, TokenizerConfig]:
+def load_backend(data: bytes | memoryview, source: str) -> tuple[NativeBackend, TokenizerConfig]:
     """The backend of a saved form, and the configuration of its model.
 
     Raises:

@@ -125,7 +125,7 @@ def load_encoding(name: str, ranks: str | os.PathLike[str] | None) -> tuple[byte
     """
     model = ENCODINGS[name]
     if ranks is not None:
-        return read_model_file(ranks), model
+        return bytes(read_model_file(ranks)), model
     assert model.url is not None
     cached = _cached(model.url)
     if cached is not None and hashlib.sha256(cached).hexdigest() == model.sha256:

@@ -1,0 +1,9 @@
+from io import FileIO
+
+from typing_extensions import Buffer
+
+class Pages(Buffer):
+    def __init__(self, size: int) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+def read_pages(file: FileIO, size: int) -> memoryview: ...
