@@ -10,6 +10,7 @@ import logging
 from importlib.metadata import version
 
 from tokcy import _runtime  # noqa: F401  # first: it decides how OpenMP is loaded
+from tokcy._scratch import scratch_info
 from tokcy.batch import TokenBatch
 from tokcy.build import build_info
 from tokcy.dropin.patch import patch_hf, patched_hf, unpatch_hf
@@ -59,6 +60,7 @@ __all__ = [
     "get_num_threads",
     "patch_hf",
     "patched_hf",
+    "scratch_info",
     "set_num_threads",
     "unpatch_hf",
 ]

@@ -8,6 +8,7 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
+from tokcy._platform cimport tk_alloc_large
 from tokcy._utf8 cimport utf8_width
 
 
@@ -39,7 +40,10 @@ cdef inline int aligned_reserve(AlignedText* text, size_t more) noexcept nogil:
     if text.size + more <= capacity and text.bytes != NULL:
         return 0
     capacity = max(text.size + more, capacity + capacity // 2 + 64)
-    moved = realloc(text.bytes, capacity)
+    if text.bytes == NULL:
+        moved = tk_alloc_large(capacity, capacity)
+    else:
+        moved = realloc(text.bytes, capacity)
     if moved == NULL:
         return -1
     text.bytes = <uint8_t*>moved

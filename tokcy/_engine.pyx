@@ -17,6 +17,7 @@ from libc.string cimport memcpy, memset
 from tokcy._bpe cimport Tally
 from tokcy._cache cimport Cache
 from tokcy._job cimport Ids, Job, ids_append, ids_reserve, job_free, job_init, job_join
+from tokcy._parallel cimport Raw
 from tokcy._prepare cimport Prepared, prepared_init, release
 from tokcy._source cimport Source, source_close, source_open
 from tokcy._status cimport OUT_OF_MEMORY, check_signals, raise_status
@@ -67,7 +68,7 @@ cdef class Engine(TextEngine):
             if sources == NULL or groups == NULL:
                 raise MemoryError
             total = _open_all(held, sources)
-            threads = self._threads_for(total, num_threads)
+            threads = self.threads_for(total, num_threads)
             with nogil:
                 n_groups = _make_groups(sources, n_texts, self.bytes_per_thread, groups)
             ends[0] = 0
@@ -137,12 +138,12 @@ cdef class Engine(TextEngine):
     cdef void _encode_long(self, Cache* cache, const Source* sources, Group* group, bint special,
                            bint added, int threads, int64_t* counts) noexcept nogil:
         """Encode the one text of a group by all threads."""
+        cdef Raw raw = Raw(<Source*>sources + group.first, added, NULL, False)
         cdef Job job
         job_init(&job)
         if special:
             job.before, job.after = self.prefix.size, self.suffix.size
-        group.status = self._encode_text(cache, sources + group.first, added, threads, &job,
-                                         &group.tally)
+        group.status = self.encode_job(cache, &raw, &job, threads, True, &group.tally)
         if group.status == 0 and job.room != NULL:
             self._surround(&job, job.room)
             group.ids.data = job.room
@@ -173,7 +174,7 @@ cdef class Engine(TextEngine):
                 status = job_join(&job, &prepared)
         release(&prepared)
         if status == 0:
-            status = self._encode_job(cache, &job, 1, False, &group.tally)
+            status = self.encode_job(cache, NULL, &job, 1, False, &group.tally)
         if status == 0:
             status = self._take_ids(&job, group, special, counts)
         job_free(&job)

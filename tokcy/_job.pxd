@@ -1,9 +1,10 @@
 """One text on its way through the rooms: its spans, bitmaps, units and ids."""
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tokcy._bpe cimport Tally, Text
 from tokcy._prepare cimport Prepared
+from tokcy._scratch cimport Scratch
 
 
 cdef struct Slot:           # where a thread puts ids until those before them are in place
@@ -26,6 +27,8 @@ cdef struct Unit:           # consecutive spans, or parts of one, that are encod
 
 cdef enum:
     FEW_WORDS = 512
+    AHEAD_PARTS = 64
+    HUGE_PAGE = 2 << 20
 
 cdef int64_t BREAK          # in place of a token: a span that ends a unit, and has no id
 
@@ -37,12 +40,15 @@ cdef struct Job:
     size_t n_breaks         # spans that are to end a unit, and have no ids: see BREAK
     size_t capacity         # of the joined text
     Text text
-    uint64_t* starts        # one block, `few` or allocated: starts, skips, units, and mostly ids
+    Scratch block           # or nothing, where `few` is enough
+    size_t block_bytes
+    uint64_t* starts        # in one of these: starts, skips, units, and mostly ids
     uint64_t* skips
     Unit* units
     size_t n_units
     uint32_t* ids           # of all units behind each other
     uint32_t* room          # memory of the ids of a long text, which may be taken; else NULL
+    size_t room_bytes
     size_t before           # ids to leave room for in front of these
     size_t after            # and behind them
     size_t n_ids            # in place so far
@@ -61,8 +67,17 @@ cdef struct Ids:            # a growing buffer
 
 cdef void job_init(Job* job) noexcept nogil
 cdef int job_join(Job* job, const Prepared* text) noexcept nogil
+cdef struct Ahead:          # memory that will be written to
+    uint8_t* begins[AHEAD_PARTS]
+    uint8_t* ends[AHEAD_PARTS]
+    size_t n
+
+
+cdef int job_reserve(Job* job, size_t size, size_t unit_bytes) noexcept nogil
+cdef void ahead_add(Ahead* ahead, void* data, size_t begin, size_t size) noexcept nogil
+cdef void ahead_have(void* ahead, size_t i) noexcept nogil
 cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil
-cdef int job_open_slots(Job* job, size_t n) noexcept nogil
+cdef int job_open_slots(Job* job, size_t n, int threads) noexcept nogil
 cdef Slot* job_take_slot(Job* job, const Unit* unit) noexcept nogil
 cdef void job_place(Job* job) noexcept nogil
 cdef void job_free(Job* job) noexcept nogil

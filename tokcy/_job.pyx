@@ -24,9 +24,11 @@ from tokcy._platform cimport (
     tk_alloc_large,
     tk_cas64,
     tk_load_acquire64,
+    tk_populate,
     tk_store_release64,
 )
 from tokcy._prepare cimport Span, release
+from tokcy._scratch cimport scratch_give, scratch_take
 from tokcy._status cimport OUT_OF_MEMORY
 
 cdef enum:
@@ -72,6 +74,50 @@ cdef int job_join(Job* job, const Prepared* text) noexcept nogil:
     return 0
 
 
+cdef int job_reserve(Job* job, size_t size, size_t unit_bytes) noexcept nogil:
+    """Have memory for a text of at most so many bytes before it is prepared; a status."""
+    return _have_memory(job, size, size // unit_bytes + 2)
+
+
+cdef int _have_memory(Job* job, size_t size, size_t most_units) noexcept nogil:
+    """Have memory for a text of so many bytes and added tokens; 0, or OUT_OF_MEMORY."""
+    cdef size_t ids_bytes = (job.before + size + SLACK + job.after) * sizeof(uint32_t)
+    cdef size_t bitmap_bytes = 2 * bitmap_words(size) * sizeof(uint64_t)
+    cdef size_t block_bytes = bitmap_bytes + most_units * sizeof(Unit)
+    if size < LONG_TEXT_BYTES:
+        block_bytes += ids_bytes
+    elif job.room_bytes < ids_bytes:
+        # Most tokens have four bytes of text or so: their ids take one for each. Large pages for
+        # those of 1 MB took two threads 10% longer: one is cleared whole, and split afterwards,
+        # when the array is cut to size.
+        free(job.room)
+        job.room = <uint32_t*>tk_alloc_large(ids_bytes, size // 2)
+        job.room_bytes = ids_bytes
+        if job.room == NULL:
+            return OUT_OF_MEMORY
+    if block_bytes > max(job.block_bytes, sizeof(job.few)):
+        scratch_give(&job.block, 0)
+        job.block_bytes = block_bytes
+        return scratch_take(&job.block, block_bytes, bitmap_bytes)
+    return 0
+
+
+cdef void ahead_add(Ahead* ahead, void* data, size_t begin, size_t size) noexcept nogil:
+    """Add the bytes of some memory from `begin` to `size`, if any, in parts of a large page."""
+    cdef uint8_t* at = <uint8_t*>data + begin
+    cdef uint8_t* end = <uint8_t*>data + size
+    while data != NULL and at < end and ahead.n < AHEAD_PARTS:
+        ahead.begins[ahead.n] = at
+        at = min(at + HUGE_PAGE, end)
+        ahead.ends[ahead.n] = at
+        ahead.n += 1
+
+
+cdef void ahead_have(void* ahead, size_t i) noexcept nogil:
+    """Have the pages of one part, as the body of a loop."""
+    tk_populate((<Ahead*>ahead).begins[i], (<Ahead*>ahead).ends[i])
+
+
 cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil:
     """Lay out the block, mark the spans in the bitmaps and cut them into units.
 
@@ -81,25 +127,12 @@ cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil:
     cdef size_t words = bitmap_words(size)
     cdef size_t most_units = job.n_texts if job.n_texts else (
         size + n_spans) // unit_bytes + 2 + job.n_breaks
-    cdef size_t ids_bytes = (job.before + size + n_spans + SLACK + job.after) * sizeof(uint32_t)
-    cdef size_t bitmap_bytes = 2 * words * sizeof(uint64_t)
-    cdef size_t block_bytes = bitmap_bytes + most_units * sizeof(Unit)
-    cdef uint8_t* block = <uint8_t*>job.few
-    if size >= LONG_TEXT_BYTES:
-        # Most tokens have four bytes of text or so: their ids take one for each.
-        job.room = <uint32_t*>tk_alloc_large(ids_bytes, size)
-        if job.room == NULL:
-            return OUT_OF_MEMORY
-    else:
-        block_bytes += ids_bytes
-    if block_bytes > sizeof(job.few):
-        block = <uint8_t*>tk_alloc_large(block_bytes, bitmap_bytes)
-    if block == NULL:
+    if _have_memory(job, size + n_spans, most_units):
         return OUT_OF_MEMORY
-    memset(block, 0, bitmap_bytes)
-    job.starts = <uint64_t*>block
+    job.starts = <uint64_t*>job.block.data if job.block.data != NULL else job.few
+    memset(job.starts, 0, 2 * words * sizeof(uint64_t))
     job.skips = job.starts + words
-    job.units = <Unit*>(block + bitmap_bytes)
+    job.units = <Unit*>(job.skips + words)
     job.ids = job.room if job.room != NULL else <uint32_t*>(job.units + most_units)
     job.ids += job.before
     _mark_spans(job)
@@ -171,12 +204,19 @@ cdef void _cut_texts(Job* job) noexcept nogil:
     job.n_units = job.n_texts
 
 
-cdef int job_open_slots(Job* job, size_t n) noexcept nogil:
-    """Have a slot for each of n units; 0, or OUT_OF_MEMORY. They get memory when they are used."""
+cdef int job_open_slots(Job* job, size_t n, int threads) noexcept nogil:
+    """Have a slot for each of n units; 0, or OUT_OF_MEMORY.
+
+    One for each thread has memory, the others get it when they are used. A thread that asks malloc
+    for the first time would have to make an arena.
+    """
+    cdef size_t i
     job.slots = <Slot*>calloc(n + 1, sizeof(Slot))     # not NULL for none
     if job.slots == NULL:
         return OUT_OF_MEMORY
     job.n_slots = n
+    for i in range(min(n, <size_t>threads)):
+        slot_reserve(job.slots + i, _most_ids_of(job, job.units + i))
     return 0
 
 
@@ -185,18 +225,22 @@ cdef Slot* job_take_slot(Job* job, const Unit* unit) noexcept nogil:
 
     The first one that is free: mostly few are used, again and again.
     """
-    cdef size_t room = _most_ids_of(job, unit)
     cdef Slot* slot = job.slots
     while tk_load_acquire64(&slot.taken) or not tk_cas64(&slot.taken, 0, 1):
         slot += 1
+    if not slot_reserve(slot, _most_ids_of(job, unit)):
+        tk_store_release64(&slot.taken, 0)
+        return NULL
+    return slot
+
+
+cdef bint slot_reserve(Slot* slot, size_t room) noexcept nogil:
+    """Have room for so many ids; False without memory."""
     if slot.capacity < room:
         free(slot.ids)
         slot.ids = <uint32_t*>malloc(room * sizeof(uint32_t))
         slot.capacity = room if slot.ids != NULL else 0
-        if slot.ids == NULL:
-            tk_store_release64(&slot.taken, 0)
-            return NULL
-    return slot
+    return slot.capacity >= room
 
 
 cdef size_t _most_ids_of(const Job* job, const Unit* unit) noexcept nogil:
@@ -240,8 +284,7 @@ cdef void job_free(Job* job) noexcept nogil:
     for i in range(job.n_slots):
         free(job.slots[i].ids)
     free(job.slots)
-    if job.starts != job.few:
-        free(job.starts)
+    scratch_give(&job.block, job.prepared.size // 4 + job.n_units * sizeof(Unit))
     free(job.room)
     free(job.text_ends)
     release(&job.prepared)

@@ -1,9 +1,10 @@
 from io import FileIO
+from typing import final
 
-from typing_extensions import Buffer
+from typing_extensions import Self
 
-class Pages(Buffer):
-    def __init__(self, size: int) -> None: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
+@final
+class Pages:
+    def __new__(cls, size: int) -> Self: ...
 
 def read_pages(file: FileIO, size: int) -> memoryview: ...

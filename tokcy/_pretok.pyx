@@ -14,7 +14,7 @@ Splits without a transducer go through the DFA token by token (`_dfa`).
 import os
 
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
-from cython.parallel cimport prange
+from cython.parallel cimport parallel, threadid
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -645,10 +645,9 @@ cdef class PreTokenizer:
                              uint64_t* starts, uint64_t* skips, size_t unit) noexcept nogil:
         """`find_pieces` on so many threads."""
         cdef Team team
-        cdef int t
         team_init(&team)
-        for t in prange(num_threads, num_threads=num_threads, schedule="static", chunksize=1):
-            if t == 0:
+        with parallel(num_threads=num_threads):
+            if threadid() == 0:
                 team.status = self.find_pieces(text, size, starts, skips, &team, unit)
                 team_end(&team)
             else:

@@ -3,19 +3,30 @@
 from libc.stdint cimport uint8_t
 
 from tokcy._added cimport Part, Stretch
+from tokcy._scratch cimport Scratch
 from tokcy._source cimport Source
 
 
 cdef struct Segments:
-    uint8_t* bytes          # all texts in a row
+    uint8_t* bytes          # all texts in a row; there once they are placed, as are the parts
+    Scratch memory          # of these
     size_t size
+    size_t length           # characters of all texts
+    size_t most             # bytes that they can be
+    bint joined             # as in `segments_look`
+    bint chunked
     Part* parts             # each segment, or with `joined` the one text of all
     size_t n_parts
     Stretch* trusted        # what the parts point into
-    Source* sources         # of each segment, until its bytes are in the row
+    Source* sources         # of each segment
     bint* flags             # of each segment: whether it is trusted
     size_t n_segments
+    size_t n_placed         # of which so many are in the row
 
 
+cdef list segments_look(object segments, bint joined, bint chunked, Segments* out)
+cdef int segments_reserve(Segments* segments) noexcept nogil
+cdef int segments_place(Segments* segments) noexcept nogil
+cdef int segments_refuse(list items, const Segments* segments) except -1
 cdef int segments_open(object segments, bint joined, bint chunked, Segments* out) except -1
 cdef void segments_close(Segments* segments) noexcept nogil

@@ -11,11 +11,12 @@ other ids at the cuts than the whole text would. Here each chunk is a part.
 """
 
 from libc.stdint cimport uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
-from tokcy._platform cimport tk_alloc_large
-from tokcy._source cimport source_close, source_open
+from tokcy._scratch cimport scratch_give, scratch_take
+from tokcy._source cimport source_look, source_most, source_refuse, source_write
+from tokcy._status cimport OUT_OF_MEMORY, raise_status
 from tokcy._utf8 cimport utf8_decode, utf8_width
 
 from tokcy.errors import EncodeTypeError
@@ -26,27 +27,30 @@ cdef enum:
     # Any longer run has a whole one of these stretches of bytes, from one multiple to the next.
     WINDOW_BYTES = RUN_CHARACTERS // 2
     COUNTED_BYTES = 4096        # whose characters are counted in one loop
-    SHORT_BYTES = 4096          # as in _engine: to release the GIL for these takes longer
+    SHORT_TEXT = 4096           # characters; as in _source: to release the GIL takes longer
 
 
-cdef int segments_open(object segments, bint joined, bint chunked, Segments* out) except -1:
+cdef list segments_look(object segments, bint joined, bint chunked, Segments* out):
     """Read an iterable of (text, allow_special), until `segments_close`.
 
     Args:
         joined: the texts are one text; else each is one by itself.
         chunked: long ones of these are cut up.
 
+    Returns:
+        What keeps the strings alive, as it must until `segments_place`.
+
     Raises:
-        EncodeTypeError: an item is no such pair, or its text is not expressible in UTF-8; says
-            which.
+        EncodeTypeError: an item is no such pair; says which.
     """
-    cdef list items = _listed(segments)         # tuples, which keep the strings alive
+    cdef list items = _listed(segments)         # tuples
     cdef tuple pair
     cdef size_t n = len(items), i = 0
-    cdef bint placed
     memset(out, 0, sizeof(Segments))
+    out.joined = joined
+    out.chunked = chunked
     try:
-        out.sources = <Source*>calloc(n + 1, sizeof(Source))
+        out.sources = <Source*>malloc((n + 1) * sizeof(Source))
         out.flags = <bint*>malloc((n + 1) * sizeof(bint))
         if out.sources == NULL or out.flags == NULL:
             raise MemoryError
@@ -55,25 +59,45 @@ cdef int segments_open(object segments, bint joined, bint chunked, Segments* out
                 items[i] = _pair(items[i])
             pair = <tuple>items[i]
             out.flags[i] = bool(pair[1])
-            source_open(pair[0], out.sources + i)
+            source_look(pair[0], out.sources + i)
+            out.length += out.sources[i].length
+            out.most += source_most(out.sources + i)
             out.n_segments += 1
-            out.size += out.sources[i].size
-        if out.size < SHORT_BYTES:
-            placed = _place(joined, chunked, out)
-        else:
-            with nogil:
-                placed = _place(joined, chunked, out)
-        if not placed:
-            raise MemoryError
-        return 0
+        return items
     except EncodeTypeError as error:
         segments_close(out)
         raise EncodeTypeError(f"segments[{i}]: {error}") from None
     except BaseException:
         segments_close(out)
         raise
-    finally:
-        _forget_sources(out)
+
+
+cdef int segments_open(object segments, bint joined, bint chunked, Segments* out) except -1:
+    """Read and place segments.
+
+    Args, Raises: as `segments_look`; and EncodeTypeError if a text is not expressible in UTF-8.
+    """
+    cdef list items = segments_look(segments, joined, chunked, out)
+    cdef int status
+    if out.length < SHORT_TEXT:
+        status = segments_place(out)
+    else:
+        with nogil:
+            status = segments_place(out)
+    try:
+        return raise_status(status) or (segments_refuse(items, out) if status else 0)
+    except BaseException:
+        segments_close(out)
+        raise
+
+
+cdef int segments_refuse(list items, const Segments* segments) except -1:
+    """Raise the EncodeTypeError of a text that `segments_place` found to be no UTF-8."""
+    cdef size_t i = segments.n_placed
+    try:
+        return source_refuse(items[i][0], segments.sources + i)
+    except EncodeTypeError as error:
+        raise EncodeTypeError(f"segments[{i}]: {error}") from None
 
 
 def parts_of(segments, bint joined, bint chunked) -> list[list[tuple[str, bool]]]:
@@ -124,38 +148,41 @@ cdef tuple _pair(item):
     return text, flag
 
 
-cdef void _forget_sources(Segments* segments) noexcept:
-    cdef size_t i
-    for i in range(segments.n_segments):
-        source_close(segments.sources + i)
-    free(segments.sources)
-    free(segments.flags)
-    segments.sources = NULL
-    segments.flags = NULL
+cdef int segments_reserve(Segments* segments) noexcept nogil:
+    """Have memory for the bytes; a status."""
+    cdef int status = 0
+    if segments.bytes == NULL:
+        status = scratch_take(&segments.memory, segments.most + 1, segments.length)
+        segments.bytes = <uint8_t*>segments.memory.data
+    return status
 
 
-cdef bint _place(bint joined, bint chunked, Segments* out) noexcept nogil:
-    """Put the texts in a row and mark the parts; False without memory."""
+cdef int segments_place(Segments* out) noexcept nogil:
+    """Put the UTF-8 of the texts in a row and mark the parts; a status as of `source_convert`."""
     cdef size_t n = out.n_segments, i, at = 0, size
-    # A cut takes so many bytes at least, and may make two parts and two stretches of one.
-    cdef size_t most = n + 1 + (out.size // RUN_CHARACTERS + out.size // BLOCK_CHARACTERS
-                                if chunked else 0)
+    cdef size_t most = _most_parts(out)
+    cdef int status
     cdef Stretch* stretch
     cdef Part* part
-    out.bytes = <uint8_t*>tk_alloc_large(out.size + 1, out.size)
+    if out.parts != NULL:       # it was done
+        return 0
+    status = segments_reserve(out)
     out.parts = <Part*>malloc(most * sizeof(Part))
     out.trusted = stretch = <Stretch*>malloc(most * sizeof(Stretch))
-    if out.bytes == NULL or out.parts == NULL or out.trusted == NULL:
-        return False
+    if status or out.parts == NULL or out.trusted == NULL:
+        return OUT_OF_MEMORY
     part = out.parts
     _begin(part, 0, stretch)
     for i in range(n):
+        status = source_write(out.sources + i, out.bytes + at)
+        if status:
+            return status
+        out.n_placed += 1
         size = out.sources[i].size
         if size == 0:
             continue
-        if not joined:
+        if not out.joined:
             _begin(part, at, stretch)
-        memcpy(out.bytes + at, out.sources[i].bytes, size)
         if out.flags[i]:
             if part.n_trusted and (stretch - 1).end == at:
                 (stretch - 1).end = at + size
@@ -166,12 +193,21 @@ cdef bint _place(bint joined, bint chunked, Segments* out) noexcept nogil:
                 part.n_trusted += 1
         at += size
         part.end = at
-        if not joined:
+        if not out.joined:
             part += 1
-    if joined:
+    if out.joined:
         part += 1
+    out.size = at
     out.n_parts = part - out.parts
-    return not chunked or _cut_parts(most, out)
+    return 0 if not out.chunked or _cut_parts(most, out) else OUT_OF_MEMORY
+
+
+cdef size_t _most_parts(const Segments* segments) noexcept nogil:
+    """How many parts there can be, and how many stretches."""
+    cdef size_t most = segments.n_segments + 1
+    if segments.chunked:    # a cut takes so many characters, and may make two of one
+        most += segments.length // RUN_CHARACTERS + segments.length // BLOCK_CHARACTERS
+    return most
 
 
 cdef inline void _begin(Part* part, size_t at, const Stretch* stretch) noexcept nogil:
@@ -307,9 +343,9 @@ cdef inline bint _is_space(const uint8_t* text, size_t at) noexcept nogil:
 
 
 cdef void segments_close(Segments* segments) noexcept nogil:
-    free(segments.bytes)
+    free(segments.sources)
+    free(segments.flags)
+    scratch_give(&segments.memory, segments.size)
     free(segments.parts)
     free(segments.trusted)
-    segments.bytes = NULL
-    segments.parts = NULL
-    segments.trusted = NULL
+    memset(segments, 0, sizeof(Segments))

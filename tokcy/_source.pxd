@@ -2,10 +2,17 @@
 
 from libc.stdint cimport uint8_t
 
+from tokcy._scratch cimport Scratch
+
+
 cdef struct Source:
     const uint8_t* bytes    # the string's own where that is ASCII, and alive as long as it is
     size_t size
-    uint8_t* owned          # or NULL
+    Scratch memory          # of the bytes, if they are not the string's
+    const uint8_t* data     # of a string that is not ASCII: the characters that are to be converted
+    int width               # bytes of each
+    size_t length           # how many characters there are
+    size_t done             # and how many of these could be converted
 
 
 cdef struct Wide:           # a string that is not ASCII, as it is compared with bytes
@@ -16,6 +23,12 @@ cdef struct Wide:           # a string that is not ASCII, as it is compared with
     size_t at               # bytes of UTF-8 that they are
 
 
+cdef int source_look(object text, Source* source) except -1
+cdef size_t source_most(const Source* source) noexcept nogil
+cdef int source_reserve(Source* source) noexcept nogil
+cdef int source_convert(Source* source) noexcept nogil
+cdef int source_write(Source* source, uint8_t* out) noexcept nogil
+cdef int source_refuse(object text, const Source* source, size_t first=*) except -1
 cdef int source_open(object text, Source* source) except -1
 cdef int source_open_from(object text, size_t first, size_t begin, Source* source) except -1
 cdef void source_close(Source* source) noexcept nogil

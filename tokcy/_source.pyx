@@ -7,10 +7,11 @@ doubles the memory of a server's texts. This one releases the GIL and leaves not
 """
 
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from tokcy._platform cimport tk_alloc_large
+from tokcy._scratch cimport scratch_give, scratch_init, scratch_take
+from tokcy._status cimport NOT_UTF8, raise_status
 from tokcy._transcode cimport (
     TK_TRANSCODE_SLACK,
     tk_find_transcode,
@@ -33,13 +34,77 @@ cdef enum:
 cdef const tk_transcode_ops* best = tk_find_transcode(_simd.encode())
 
 
+cdef int source_look(object text, Source* source) except -1:
+    """Get ready to convert a string, which must stay alive; one that is ASCII is as it should be.
+
+    Raises:
+        EncodeTypeError: not a str.
+    """
+    if not isinstance(text, str):
+        raise EncodeTypeError(f"text must be str, not {type(text).__name__}")
+    source.data = source.bytes = <const uint8_t*>PyUnicode_DATA(text)
+    source.length = source.size = PyUnicode_GET_LENGTH(text)
+    source.width = PyUnicode_KIND(text)
+    scratch_init(&source.memory)
+    source.done = 0
+    if PyUnicode_IS_ASCII(text):
+        source.data = NULL
+    else:
+        source.bytes = NULL
+    return 0
+
+
+cdef size_t source_most(const Source* source) noexcept nogil:
+    """How many bytes its UTF-8 can be, and what else is written behind it meanwhile."""
+    if source.data == NULL:
+        return source.size
+    return (source.width + (source.width < 4)) * source.length + TK_TRANSCODE_SLACK
+
+
+cdef int source_reserve(Source* source) noexcept nogil:
+    """Have memory for the UTF-8, until `source_close`; a status."""
+    if source.data == NULL or source.memory.data != NULL:
+        return 0
+    # Of the pages of such a block only those that are written to take memory.
+    return scratch_take(&source.memory, source_most(source), source.length)
+
+
+cdef int source_convert(Source* source) noexcept nogil:
+    """Have the UTF-8, until `source_close`; a status, NOT_UTF8 where `source_refuse` tells why."""
+    cdef int status
+    if source.bytes != NULL:
+        return 0
+    status = source_reserve(source)
+    if status == 0:
+        status = source_write(source, <uint8_t*>source.memory.data)
+        source.bytes = <const uint8_t*>source.memory.data
+    return status
+
+
+cdef int source_write(Source* source, uint8_t* out) noexcept nogil:
+    """Write the UTF-8 of a string, for which there is room; a status as of `source_convert`."""
+    if source.data == NULL:
+        memcpy(out, source.bytes, source.size)
+        return 0
+    source.done = best.encode(source.width, source.data, source.length, out, &source.size)
+    return 0 if source.done == source.length else NOT_UTF8
+
+
+cdef int source_refuse(object text, const Source* source, size_t first=0) except -1:
+    """Raise the EncodeTypeError of a string that is no UTF-8, converted from `first` on."""
+    cdef size_t at = first + source.done
+    raise EncodeTypeError(
+        f"text holds the lone surrogate {text[at]!r} at index {at}, which UTF-8 cannot express"
+    )
+
+
 cdef int source_open(object text, Source* source) except -1:
     """Make the UTF-8 of a string available until `source_close`; the string must stay alive.
 
     Raises:
         EncodeTypeError: not a str, or one with a lone surrogate.
     """
-    return open_by(best, text, 0, 0, source)
+    return source_open_from(text, 0, 0, source)
 
 
 cdef int source_open_from(object text, size_t first, size_t begin, Source* source) except -1:
@@ -49,50 +114,27 @@ cdef int source_open_from(object text, size_t first, size_t begin, Source* sourc
         first: characters that are left out, all of them without a lone surrogate.
         begin: their bytes.
     """
-    return open_by(best, text, first, begin, source)
-
-
-cdef int open_by(const tk_transcode_ops* simd, object text, size_t first, size_t begin,
-                 Source* source) except -1:
-    cdef size_t length, done
-    cdef int width
-    cdef const uint8_t* data
-    if not isinstance(text, str):
-        raise EncodeTypeError(f"text must be str, not {type(text).__name__}")
-    length = PyUnicode_GET_LENGTH(text)
-    width = PyUnicode_KIND(text)        # bytes per character
-    data = <const uint8_t*>PyUnicode_DATA(text)
-    source.owned = NULL
-    if PyUnicode_IS_ASCII(text):
-        source.bytes = data
-        source.size = length
+    cdef int status
+    source_look(text, source)
+    if source.data == NULL:
         return 0
-    data += first * width
-    length -= first
-    # Of the pages of such a block only those that are written to take memory.
-    source.owned = <uint8_t*>tk_alloc_large((width + (width < 4)) * length + TK_TRANSCODE_SLACK,
-                                            length)
-    if source.owned == NULL:
-        raise MemoryError
-    if length < SHORT_TEXT:
-        done = simd.encode(width, data, length, source.owned, &source.size)
+    source.data += first * source.width
+    source.length -= first
+    if source.length < SHORT_TEXT:
+        status = source_convert(source)
     else:
         with nogil:
-            done = simd.encode(width, data, length, source.owned, &source.size)
-    source.bytes = source.owned - begin
+            status = source_convert(source)
+    source.bytes -= begin
     source.size += begin
-    if done < length:
-        source_close(source)
-        raise EncodeTypeError(
-            f"text holds the lone surrogate {text[first + done]!r} at index {first + done}, "
-            "which UTF-8 cannot express"
-        )
-    return 0
+    if status == 0:
+        return 0
+    source_close(source)
+    return raise_status(status) or source_refuse(text, source, first)
 
 
 cdef void source_close(Source* source) noexcept nogil:
-    free(source.owned)
-    source.owned = NULL
+    scratch_give(&source.memory, source.size)
 
 
 # ------------------------------------------------------------- compared in place
@@ -156,11 +198,20 @@ def utf8(text, str simd=None) -> bytes:
     """
     cdef const tk_transcode_ops* found = transcode_by(best, simd)
     cdef Source source
-    open_by(found, text, 0, 0, &source)
-    try:
+    cdef uint8_t* out
+    source_look(text, &source)
+    if source.data == NULL:
         return source.bytes[:source.size]
+    out = <uint8_t*>malloc(source_most(&source))
+    if out == NULL:
+        raise MemoryError
+    try:
+        source.done = found.encode(source.width, source.data, source.length, out, &source.size)
+        if source.done < source.length:
+            source_refuse(text, &source)
+        return out[:source.size]
     finally:
-        source_close(&source)
+        free(out)
 
 
 def agreement(text, data, str simd=None) -> tuple[int, int]:

@@ -11,6 +11,8 @@ cdef struct Team:
     uint64_t done           # how many of its i are
     uint64_t is_over
     uint64_t n_loops
+    uint64_t joined         # how many came to help
+    uint64_t left           # and how many of these have gone
     Body body
     void* context
     int status              # of the call, for the one who leads
@@ -29,7 +31,10 @@ cdef void team_begin(Team* team, Body body, void* context, size_t size) noexcept
 cdef bint team_take(Team* team, Share* share) noexcept nogil
 cdef void team_done(Team* team) noexcept nogil
 cdef void team_wait(Team* team) noexcept nogil
+cdef void team_cut(Team* team) noexcept nogil
 cdef void team_run(Team* team, Body body, void* context, size_t size) noexcept nogil
 cdef bint team_help(Team* team, Share* share) noexcept nogil
 cdef void team_assist(Team* team) noexcept nogil
+cdef void team_join(Team* team) noexcept nogil
+cdef void team_leave(Team* team) noexcept nogil
 cdef void team_end(Team* team) noexcept nogil

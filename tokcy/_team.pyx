@@ -23,10 +23,13 @@ from tokcy._platform cimport (
 
 cdef extern from "_team.h" nogil:
     void tk_pause()
+    void tk_yield()
     void tk_rest()
 
 cdef enum:
-    PAUSES = 2000           # some 50 µs, before a thread that waits lets others have its core
+    PAUSES = 1000           # some 50 µs, before a thread that waits lets others have its core
+    YIELDS = 1000           # half a millisecond or more, before it leaves it idle
+    GOING_PAUSES = 20       # from `team_leave` to the end of the parallel region
 
 cdef uint64_t NEXT = 0xFFFFFFFF                 # of a ticket: the next i
 cdef uint64_t CLOSED = 0xFFFFFFFFFFFFFFFF       # no loop has so many i
@@ -87,6 +90,8 @@ cdef inline void _wait(size_t* waited) noexcept nogil:
     waited[0] += 1
     if waited[0] < PAUSES:
         tk_pause()
+    elif waited[0] < PAUSES + YIELDS:
+        tk_yield()
     else:
         tk_rest()
 
@@ -97,6 +102,16 @@ cdef void team_wait(Team* team) noexcept nogil:
     while tk_load_acquire64(&team.done) < team.size:
         _wait(&waited)
     tk_store_release64(&team.ticket, CLOSED)
+
+
+cdef void team_cut(Team* team) noexcept nogil:
+    """Close a loop of which the shares that nobody has taken are not needed."""
+    cdef uint64_t ticket = tk_load_acquire64(&team.ticket)
+    cdef size_t waited = 0
+    while not tk_cas64(&team.ticket, ticket, CLOSED):
+        ticket = tk_load_acquire64(&team.ticket)
+    while tk_load_acquire64(&team.done) < ticket & NEXT:
+        _wait(&waited)
 
 
 cdef void team_run(Team* team, Body body, void* context, size_t size) noexcept nogil:
@@ -122,11 +137,34 @@ cdef bint team_help(Team* team, Share* share) noexcept nogil:
 cdef void team_assist(Team* team) noexcept nogil:
     """Help until the end, where each loop has a body."""
     cdef Share share
+    team_join(team)
     while team_help(team, &share):
         share.body(share.context, share.i)
         team_done(team)
+    team_leave(team)
+
+
+cdef void team_join(Team* team) noexcept nogil:
+    """Become one who helps."""
+    tk_add_release64(&team.joined, 1)
+
+
+cdef void team_leave(Team* team) noexcept nogil:
+    """Help no more; what follows is to be the end of the parallel region."""
+    tk_add_release64(&team.left, 1)
 
 
 cdef void team_end(Team* team) noexcept nogil:
-    """Let those who help go."""
+    """Let those who help go, and then have them be first at the end of the parallel region.
+
+    OpenMP puts who comes there early to sleep: 100 µs until that thread goes on, on a machine
+    whose cores are somebody else's threads.
+    """
+    cdef size_t waited = 0
+    cdef int _going
     tk_store_release64(&team.is_over, 1)
+    while tk_load_acquire64(&team.left) < tk_load_acquire64(&team.joined) and waited < PAUSES:
+        waited += 1
+        tk_pause()
+    for _going in range(GOING_PAUSES):
+        tk_pause()

@@ -6,12 +6,12 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from tokcy._bpe import Bpe
+from tokcy._parallel import JobEngine
 from tokcy._prefix import PrefixView
 from tokcy._prepare import Preparer
 from tokcy._pretok import PreTokenizer
 
-class TextEngine:
-    model: Bpe
+class TextEngine(JobEngine):
     def __new__(
         cls,
         preparer: Preparer,

@@ -1,10 +1,8 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""One text → ids: the way of a prompt through the compiled rooms, over the cores.
+"""One text → ids: what a caller gives and gets, and between the two a job (see _parallel).
 
-The text is prepared (added tokens, normalization), its pieces are found, and the pieces are
-encoded, unit by unit: a unit is some tens of kilobytes of consecutive spans. The ids of a long
-text are written to memory that has room for an id for each byte (a piece never becomes more), and
-that the NumPy array takes over, cut to size.
+The ids of a long text are written to memory that has room for an id for each byte (a piece never
+becomes more), and that the NumPy array takes over, cut to size.
 
 The GIL is released throughout, but for a short text, which would take longer. Between blocks of
 units the main thread takes it for a moment to see signals, so that Ctrl-C stops a long call.
@@ -13,34 +11,19 @@ units the main thread takes it for a moment to see signals, so that Ctrl-C stops
 cimport numpy as cnp
 from cpython.list cimport PyList_New
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from tokcy._added cimport Part, Stretch, part_of_stretch
-from tokcy._bpe cimport Bpe, Tally, Unknown
+from tokcy._bpe cimport Tally
 from tokcy._cache cimport Cache
 from tokcy._idbuffer cimport view_of
-from tokcy._job cimport (
-    BREAK,
-    Ids,
-    Job,
-    Unit,
-    ids_reserve,
-    job_free,
-    job_init,
-    job_open_slots,
-    job_place,
-    job_plan,
-    job_take_slot,
-)
+from tokcy._job cimport Ids, Job, ids_reserve, job_free, job_init
 from tokcy._lists cimport fill_list
 from tokcy._locate cimport locate, to_characters
-from tokcy._platform cimport tk_store_release64
+from tokcy._parallel cimport JobEngine, Raw
 from tokcy._prefix cimport PrefixStore, PrefixView
-from tokcy._prepare cimport Preparer, Span, leave_tokens_out
-from tokcy._pretok cimport PreTokenizer
 from tokcy._resume cimport (
     Resume,
     resume_close,
@@ -55,66 +38,44 @@ from tokcy._resume cimport (
     resume_shift,
     resume_size,
 )
-from tokcy._segments cimport Segments, segments_close, segments_open
+from tokcy._segments cimport (
+    Segments,
+    segments_close,
+    segments_look,
+    segments_open,
+    segments_refuse,
+)
 from tokcy._source cimport (
     Source,
     Wide,
     is_wide,
     source_close,
+    source_look,
     source_open,
     source_open_from,
+    source_refuse,
     wide_open,
 )
-from tokcy._status cimport INTERRUPTED, OUT_OF_MEMORY, check_signals, raise_status
-from tokcy._team cimport (
-    Share,
-    Team,
-    give_team_back,
-    take_team,
-    team_begin,
-    team_done,
-    team_end,
-    team_help,
-    team_init,
-    team_take,
-    team_wait,
-)
+from tokcy._status cimport INTERRUPTED, NOT_UTF8, raise_status
 
 import numpy as np
-
-from tokcy.threads import resolve_num_threads
 
 cnp.import_array()
 
 cdef enum:
-    SHORT_TEXT_BYTES = 4096         # some 10 µs; releasing the GIL takes 50 ns, and more to get it
-    SERIAL_UNIT_BYTES = 1 << 20     # a unit where one thread has it all
-    BLOCK_BYTES = 4 << 20           # work per thread between two looks for signals
+    SHORT_TEXT = 4096               # ids; releasing the GIL takes 50 ns, and more to get it
     LONG_TEXT_BYTES = 1 << 20       # to give back its memory takes milliseconds
 
 
-cdef class TextEngine:
-    """Preparer, pre-tokenizer and model of one tokenizer; immutable, shared by threads.
+cdef class TextEngine(JobEngine):
+    """What makes a text the ids that a caller wants; immutable, shared by threads.
 
     Args:
-        preparer, pretokenizer, model: the rooms that a text passes.
+        preparer, pretokenizer, model, unit_bytes, bytes_per_thread: as of JobEngine.
         prefix, suffix: ids that the post-processor puts around a text.
-        unit_bytes: text that a thread takes at a time, where several share one.
-        bytes_per_thread: text for which another thread pays.
     """
 
-    def __cinit__(self, Preparer preparer, PreTokenizer pretokenizer, Bpe model, prefix=(),
-                  suffix=(), *, size_t unit_bytes=32 << 10, size_t bytes_per_thread=64 << 10):
-        # 64 KB take about 600 µs; a parallel region costs 2-6 µs hot, 10-17 µs cold, and 6 ms
-        # on a busy machine.
-        if unit_bytes == 0 or bytes_per_thread == 0:
-            raise ValueError("unit_bytes and bytes_per_thread must be at least 1")
-        self.preparer = preparer
-        self.pretokenizer = pretokenizer
-        self.model = model
-        self.drops = pretokenizer.drops
-        self.unit_bytes = unit_bytes
-        self.bytes_per_thread = bytes_per_thread
+    def __cinit__(self, _preparer, _pretokenizer, _model, prefix=(), suffix=(), **_sizes):
         _fill(&self.prefix, prefix)
         _fill(&self.suffix, suffix)
 
@@ -154,35 +115,27 @@ cdef class TextEngine:
     cdef object _encode(self, text, bint special, bint added, num_threads, PrefixView known,
                         Form form):
         cdef Source source
+        cdef Raw raw = Raw(&source, added, NULL, False)
         cdef Job job
         cdef Tally tally
         cdef Cache* cache
         if known is not None:
             return self._encode_known(text, special, added, num_threads, known, form)
-        source_open(text, &source)
+        source_look(text, &source)
         cache = self.model.acquire_cache()
         job_init(&job)
         if form == ARRAY and special:
             job.before, job.after = self.prefix.size, self.suffix.size
         memset(&tally, 0, sizeof(Tally))
         try:
-            raise_status(self._run(&source, added, num_threads, cache, &job, &tally))
+            if self.run(&raw, num_threads, cache, &job, &tally) == NOT_UTF8:
+                source_refuse(text, &source)
             if form == COUNT:
                 return job.n_ids + (self.prefix.size + self.suffix.size if special else 0)
             return self._list(&job, special) if form == LIST else self._array(&job, special)
         finally:
             _dispose(&job, &source)
             self.model.release_cache(cache, &tally)
-
-    cdef int _run(self, const Source* source, bint added, num_threads, Cache* cache, Job* job,
-                  Tally* tally) except? -3:
-        """Take one text through the rooms, the GIL released unless it is short; a status."""
-        cdef int threads = self._threads_for(source.size, num_threads), status
-        if source.size < SHORT_TEXT_BYTES:
-            return self._encode_text(cache, source, added, threads, job, tally)
-        with nogil:
-            status = self._encode_text(cache, source, added, threads, job, tally)
-        return status
 
     cdef cnp.ndarray _array(self, Job* job, bint special):
         """The ids of an encoded text, uint32[n]."""
@@ -195,7 +148,7 @@ cdef class TextEngine:
         else:
             ids = new_array(n)
             out = <uint32_t*>cnp.PyArray_DATA(ids)
-            if n < SHORT_TEXT_BYTES:
+            if n < SHORT_TEXT:
                 memcpy(out + job.before, job.ids, 4 * job.n_ids)
             else:
                 with nogil:
@@ -217,144 +170,6 @@ cdef class TextEngine:
         fill_list(ids, before, job.ids, job.n_ids)
         fill_list(ids, before + job.n_ids, self.suffix.data, after)
         return ids
-
-    cdef int _threads_for(self, size_t size, num_threads) except -1:
-        """Threads that pay for so many bytes; the setting is asked only where it can matter."""
-        if size < 2 * self.bytes_per_thread:
-            if num_threads is not None:
-                resolve_num_threads(num_threads)        # a bad value is an error on any text
-            return 1
-        return min(<size_t>resolve_num_threads(num_threads), size // self.bytes_per_thread)
-
-    cdef int _encode_text(self, Cache* cache, const Source* source, bint added, int threads,
-                          Job* job, Tally* tally) noexcept nogil:
-        cdef int status = self.preparer.prepare(source.bytes, source.size, added, False,
-                                                &job.prepared)
-        if status == 0:
-            status = self._encode_job(cache, job, threads, True, tally)
-        return status
-
-    cdef int _encode_job(self, Cache* cache, Job* job, int threads, bint interruptible,
-                         Tally* tally) noexcept nogil:
-        """Encode what is prepared, on so many threads if no other call has several."""
-        cdef int status
-        cdef size_t u
-        if take_team(threads):
-            status = self._encode_together(cache, job, threads, interruptible)
-            give_team_back()
-        else:
-            status = job_plan(job, SERIAL_UNIT_BYTES)
-            if status == 0:
-                status = self._encode_pieces(cache, job, NULL, BLOCK_BYTES // SERIAL_UNIT_BYTES,
-                                             interruptible)
-        for u in range(job.n_units):
-            tally.pieces += job.units[u].tally.pieces
-            tally.misses += job.units[u].tally.misses
-        return status
-
-    cdef int _encode_together(self, Cache* cache, Job* job, int threads,
-                              bint interruptible) noexcept nogil:
-        """Encode on several threads: this one leads, and the others help as soon as they wake."""
-        cdef Team team
-        cdef int t
-        team_init(&team)
-        for t in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            if t == 0:
-                team.status = self._lead(cache, job, &team, threads, interruptible)
-                team_end(&team)
-            else:
-                self._help(cache, job, &team)
-        return team.status
-
-    cdef int _lead(self, Cache* cache, Job* job, Team* team, int threads,
-                   bint interruptible) noexcept nogil:
-        cdef Py_ssize_t block = threads * (BLOCK_BYTES // self.unit_bytes + 1)
-        cdef int status = job_plan(job, self.unit_bytes)
-        if status == 0:
-            status = job_open_slots(job, min(<size_t>block, job.n_units))
-        if status == 0:
-            status = self._encode_pieces(cache, job, team, block, interruptible)
-        return status
-
-    cdef void _help(self, Cache* cache, Job* job, Team* team) noexcept nogil:
-        cdef Share share
-        while team_help(team, &share):
-            if share.body != NULL:
-                share.body(share.context, share.i)
-            else:
-                self._encode_apart(cache, job, <Unit*>share.context + share.i)
-            team_done(team)
-
-    cdef int _encode_pieces(self, Cache* cache, Job* job, Team* team, Py_ssize_t block,
-                            bint interruptible) noexcept nogil:
-        """Find the pieces of a job and encode its units, a block between two looks for signals."""
-        cdef Py_ssize_t first = 0, last, n = job.n_units, u
-        cdef int status = self._find_pieces(job, team)
-        while first < n and status == 0:
-            last = min(first + block, n)
-            if team != NULL:
-                self._share_units(cache, job, team, job.units + first, last - first)
-            else:
-                for u in range(first, last):
-                    self._encode_unit(cache, job, job.units + u, job.ids + job.n_ids)
-                    job.n_ids += job.units[u].n_ids
-            for u in range(first, last):
-                if job.units[u].status:
-                    status = job.units[u].status
-            first = last
-            if interruptible and first < n and status == 0:
-                status = check_signals()
-        return status
-
-    cdef int _find_pieces(self, Job* job, Team* team) noexcept nogil:
-        job.text.bytes = job.prepared.text
-        job.text.size = job.prepared.size
-        job.text.starts = job.starts
-        job.text.skips = job.skips if self.drops else NULL
-        if job.prepared.size == 0:
-            return 0
-        return self.pretokenizer.find_pieces(job.prepared.text, job.prepared.size, job.starts,
-                                             job.skips, team, 0)
-
-    cdef void _share_units(self, Cache* cache, Job* job, Team* team, Unit* units,
-                           size_t n) noexcept nogil:
-        cdef Share share
-        team_begin(team, NULL, units, n)
-        while team_take(team, &share):
-            self._encode_apart(cache, job, units + share.i)
-            team_done(team)
-        team_wait(team)
-        job_place(job)
-
-    cdef void _encode_apart(self, Cache* cache, Job* job, Unit* unit) noexcept nogil:
-        """Encode a unit while other threads encode others."""
-        unit.slot = job_take_slot(job, unit)
-        if unit.slot == NULL:
-            unit.status = OUT_OF_MEMORY
-        else:
-            self._encode_unit(cache, job, unit, unit.slot.ids)
-        tk_store_release64(&unit.done, 1)
-        job_place(job)
-
-    cdef void _encode_unit(self, Cache* cache, const Job* job, Unit* unit,
-                           uint32_t* out) noexcept nogil:
-        cdef const Span* span
-        cdef size_t s, begin, end, n = 0
-        cdef Unknown unknown        # for all spans: between added tokens few come together
-        unknown.n = unknown.n_holes = 0
-        for s in range(unit.first_span, unit.end_span):
-            span = job.prepared.spans + s
-            if span.token >= 0:
-                out[n] = <uint32_t>span.token
-                n += span.token != BREAK
-                continue
-            begin = unit.begin if s == unit.first_span else span.begin
-            end = unit.end if s + 1 == unit.end_span else span.end
-            unit.status = self.model.encode_pieces(cache, &job.text, begin, end, span.end,
-                                                   out, &n, &unknown, &unit.tally)
-            if unit.status:
-                return
-        unit.n_ids = self.model.merge_unknown(cache, &unknown, out, n, &unit.tally)
 
     # ----------------------------------------------------- texts with known beginnings
 
@@ -417,7 +232,7 @@ cdef class TextEngine:
         try:
             raise_status(status)
             cache = self.model.acquire_cache()
-            threads = self._threads_for(resume_size(resume) - resume.at, num_threads)
+            threads = self.threads_for(resume_size(resume) - resume.at, num_threads)
             status = INTERRUPTED
             with nogil:
                 status = self._go_on(cache, store, resume, threads, &job, &tally)
@@ -473,7 +288,7 @@ cdef class TextEngine:
         job.n_breaks = resume.n_cuts
         threads = <int>max(<size_t>1, min(<size_t>threads,
                                           job.prepared.size // self.bytes_per_thread))
-        status = self._encode_job(cache, job, threads, True, tally)
+        status = self.encode_job(cache, NULL, job, threads, True, tally)
         if status == 0:
             resume_count(resume, job)
             resume_keep(store, resume, job.ids, job.n_ids, self.prefix.data, self.prefix.size)
@@ -502,15 +317,17 @@ cdef class TextEngine:
             EncodeTypeError: an item is no pair, or its text no str that UTF-8 can express.
         """
         cdef Segments opened
+        cdef Raw raw = Raw(NULL, False, &opened, plain_only)
+        cdef list items
         cdef Job job
         cdef Resume resume
         cdef Tally tally
         cdef Cache* cache
         cdef const uint8_t* key
         cdef PrefixStore store
-        cdef int threads, status
-        segments_open(segments, joined, chunked, &opened)
+        cdef int status
         if known is not None:
+            segments_open(segments, joined, chunked, &opened)
             try:
                 key = known.key
                 store = known.store
@@ -521,40 +338,21 @@ cdef class TextEngine:
             finally:
                 with nogil:
                     segments_close(&opened)
+        items = segments_look(segments, joined, chunked, &opened)
         cache = self.model.acquire_cache()
         job_init(&job)
         if special:
             job.before, job.after = self.prefix.size, self.suffix.size
         memset(&tally, 0, sizeof(Tally))
         try:
-            threads = self._threads_for(opened.size, num_threads)
-            raise_status(self._run_segments(&opened, threads, plain_only, cache, &job, &tally))
+            if self.run(&raw, num_threads, cache, &job, &tally) == NOT_UTF8:
+                segments_refuse(items, &opened)
             return self._array(&job, special)
         finally:
             with nogil:
                 job_free(&job)
                 segments_close(&opened)
             self.model.release_cache(cache, &tally)
-
-    cdef int _run_segments(self, const Segments* segments, int threads, bint plain_only,
-                           Cache* cache, Job* job, Tally* tally) except? -3:
-        """Take segments through the rooms, the GIL released unless they are short; a status."""
-        cdef int status
-        if segments.size < SHORT_TEXT_BYTES:
-            return self._encode_segments(cache, segments, threads, plain_only, job, tally)
-        with nogil:
-            status = self._encode_segments(cache, segments, threads, plain_only, job, tally)
-        return status
-
-    cdef int _encode_segments(self, Cache* cache, const Segments* segments, int threads,
-                              bint plain_only, Job* job, Tally* tally) noexcept nogil:
-        cdef int status = self.preparer.prepare_parts(
-            segments.bytes, segments.size, segments.parts, segments.n_parts, False, &job.prepared)
-        if plain_only:
-            leave_tokens_out(&job.prepared)
-        if status == 0:
-            status = self._encode_job(cache, job, threads, True, tally)
-        return status
 
     # ----------------------------------------------------------------- offsets
 
@@ -618,7 +416,7 @@ cdef class TextEngine:
                 status = locate(self.model.vocabulary, self.model.ignore_merges,
                                 &self.model.merge_table.merges, &job, id_data, offset_data,
                                 added_data, word_data, spans_are_words)
-                if status == 0 and source.owned != NULL:        # not ASCII
+                if status == 0 and source.data != NULL:         # not ASCII
                     to_characters(source.bytes, offset_data, job.n_ids)
             raise_status(status)
             return (ids, offsets, is_added, words) if wants_words else (ids, offsets, is_added)
@@ -631,7 +429,7 @@ cdef class TextEngine:
         cdef int status = self.preparer.prepare(source.bytes, source.size, added, True,
                                                 &job.prepared)
         if status == 0:
-            status = self._encode_job(cache, job, 1, True, tally)
+            status = self.encode_job(cache, NULL, job, 1, True, tally)
         return status
 
 
