@@ -36,7 +36,7 @@ cdef enum:
     SLOTS_PER_SEED = 5
     MOST_LINES = 1 << 19    # 32 MB
     UTMOST_LINES = 1 << 20  # for a vocabulary made to collide
-    MOST_THREADS = 4        # that fill it: each looks at all entries
+    MOST_THREADS = 4        # that fill it
     WORDS_PER_SLOT = 16     # of the cache's arena, for what it learns: 36 bytes of text and 7 ids
 
 
