@@ -210,6 +210,11 @@ def all_tables() -> dict[str, NDArray[np.generic]]:
     }
 
 
+def kept_tables() -> dict[str, NDArray[np.generic]]:
+    """What the folder holds, by name."""
+    return {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare with the files, do not write")
@@ -219,7 +224,7 @@ def main() -> int:
         for name, table in tables.items():
             np.save(FOLDER / f"{name}.npy", table, allow_pickle=False)
         return 0
-    kept = {path.stem: np.load(path) for path in FOLDER.glob("*.npy")}
+    kept = kept_tables()
     different = [
         name
         for name in sorted({*kept, *tables})
