@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import threading
 import unicodedata
@@ -123,6 +124,22 @@ def test_caches_that_several_threads_fill_are_alike() -> None:
     finally:
         tokcy.set_num_threads(None)
     assert all(one == found[0] for one in found)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+@pytest.mark.parametrize("saved", [False, True])
+def test_model_files_may_be_pipes(tok: Tokenizer, tmp_path: Path, saved: bool) -> None:
+    """Which can be read only once."""
+    model = json.dumps(synthetic.model_from_merges([("a", "b"), ("ab", "a")])).encode()
+    tok.save(tmp_path / "saved")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    content = (tmp_path / "saved").read_bytes() if saved else model
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    loaded = Tokenizer.from_file(pipe, config=False)
+    writer.join()
+    assert loaded.encode("abab ab").tolist() == tok.encode("abab ab").tolist()
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 3 << 20])

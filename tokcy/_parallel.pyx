@@ -33,7 +33,7 @@ from tokcy._prepare cimport Preparer, Span, leave_tokens_out
 from tokcy._pretok cimport PreTokenizer
 from tokcy._scratch cimport Scratch
 from tokcy._segments cimport Segments, segments_place, segments_reserve
-from tokcy._source cimport source_convert, source_most, source_reserve
+from tokcy._source cimport SHORT_TEXT, source_convert, source_most, source_reserve
 from tokcy._status cimport OUT_OF_MEMORY, check_signals, raise_status
 from tokcy._team cimport (
     Share,
@@ -55,7 +55,6 @@ from tokcy._team cimport (
 from tokcy.threads import resolve_num_threads
 
 cdef enum:
-    SHORT_TEXT = 4096               # some 10 µs; releasing the GIL takes 50 ns, and more to get it
     SERIAL_UNIT_BYTES = 1 << 20     # a unit where one thread has it all
     BLOCK_BYTES = 4 << 20           # work per thread between two looks for signals
     LONG_TEXT_BYTES = 1 << 20       # to clear the pages of its memory takes milliseconds
@@ -181,8 +180,8 @@ cdef class JobEngine:
             status = job_reserve(job, most, self.unit_bytes)
         if status:
             return status
-        # Not where this was used before: pages that a thread has for another come back to it late,
-        # so the system takes new ones from far away for each text.
+        # Not where this was used before: then 100,000 tokens took 8 ms in place of 2, in half of
+        # the processes; presumably as pages that one core gives back come late to the other.
         if memory.is_new or job.block.is_new:
             ahead_add(&ahead, memory.data, HUGE_PAGE, length)
             ahead_add(&ahead, job.block.data, 0, length // 4)

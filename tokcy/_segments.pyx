@@ -15,7 +15,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from tokcy._scratch cimport scratch_give, scratch_take
-from tokcy._source cimport source_look, source_most, source_refuse, source_write
+from tokcy._source cimport SHORT_TEXT, source_look, source_most, source_refuse, source_write
 from tokcy._status cimport OUT_OF_MEMORY, raise_status
 from tokcy._utf8 cimport utf8_decode, utf8_width
 
@@ -27,7 +27,6 @@ cdef enum:
     # Any longer run has a whole one of these stretches of bytes, from one multiple to the next.
     WINDOW_BYTES = RUN_CHARACTERS // 2
     COUNTED_BYTES = 4096        # whose characters are counted in one loop
-    SHORT_TEXT = 4096           # characters; as in _source: to release the GIL takes longer
 
 
 cdef list segments_look(object segments, bint joined, bint chunked, Segments* out):

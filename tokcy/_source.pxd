@@ -5,6 +5,10 @@ from libc.stdint cimport uint8_t
 from tokcy._scratch cimport Scratch
 
 
+cdef enum:
+    SHORT_TEXT = 4096       # characters, some 10 µs; to release the GIL and have it again takes 50 ns
+
+
 cdef struct Source:
     const uint8_t* bytes    # the string's own where that is ASCII, and alive as long as it is
     size_t size

@@ -28,9 +28,6 @@ cdef extern from "Python.h":
     void* PyUnicode_DATA(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
 
-cdef enum:
-    SHORT_TEXT = 4096       # characters; releasing the GIL would cost more than it gives
-
 cdef const tk_transcode_ops* best = tk_find_transcode(_simd.encode())
 
 

@@ -42,10 +42,11 @@ def read_model_file(path: StrPath) -> bytes | memoryview:
         raise ModelNotFoundError(
             f"{file} is a folder; from_pretrained reads {TOKENIZER_FILE} in it"
         )
-    with file.open("rb", buffering=0) as opened:
-        if is_saved(opened.read(len(MAGIC))):
-            opened.seek(0)
-            return read_pages(opened, os.fstat(opened.fileno()).st_size)
+    if stat.S_ISREG(mode):  # what is read of a pipe cannot be read again
+        with file.open("rb", buffering=0) as opened:
+            if is_saved(opened.read(len(MAGIC))):
+                opened.seek(0)
+                return read_pages(opened, os.fstat(opened.fileno()).st_size)
     return file.read_bytes()
 
 
