@@ -6,7 +6,7 @@ from tokcy._scratch cimport Scratch
 
 
 cdef enum:
-    SHORT_TEXT = 4096       # characters, some 10 µs; to release the GIL and have it again takes 50 ns
+    SHORT_TEXT = 4096       # characters, some 10 µs; to release the GIL takes 50 ns and more
 
 
 cdef struct Source:
