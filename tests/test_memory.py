@@ -163,3 +163,15 @@ def test_a_saved_form_from_a_file_and_from_bytes(tok: Tokenizer, tmp_path: Path)
         path.unlink(missing_ok=True)  # nothing is read later
         assert one.encode("abab ab").tolist() == tok.encode("abab ab").tolist()
         assert one.__reduce__()[1][0] == loaded[1].__reduce__()[1][0]
+
+
+def test_more_ids_than_is_likely(tok: Tokenizer) -> None:
+    """Several threads have room for an id for every third byte, and more when that is used up."""
+    for unit in ("ab", "b", "aé🙂", "ba" + "é" * 50):
+        text = unit * (1_500_000 // len(unit.encode()))
+        expected = tok.encode(text, num_threads=1)
+        for threads in (2, 3):
+            for special in (True, False):
+                ids = tok.encode(text, add_special_tokens=special, num_threads=threads)
+                assert np.array_equal(ids, expected)
+                assert ids.flags.writeable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 import synthetic
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 from simd import variants
 
 from tokcy import EncodeTypeError, Tokenizer
-from tokcy._source import agreement, utf8
+from tokcy._source import agreement, measured, utf8
 
 VARIANTS = variants(lambda name: utf8("", name))
 tok = Tokenizer.from_json(json.dumps(synthetic.model_from_merges([])))
+
+#: Characters of a part that one thread converts at a time.
+PART = 16 << 10
 
 # CPython keeps a string in one, two or four bytes a character, as its greatest character needs.
 ALPHABETS = ["ab\x7f\0", "aé\x80ÿ", "aéĀ߿ࠀ中\ud7ff\ue000\uffff", "aé中🙂\U00010000\U0010ffff"]
@@ -65,6 +69,7 @@ def test_simd_variants_agree(parts: list[tuple[str, int]]) -> None:
     text = "".join(part + "a" * n for part, n in parts)
     for simd in VARIANTS:
         assert utf8(text, simd) == text.encode()
+        assert measured(text, simd) == len(text.encode())
 
 
 def agreement_of(text: str, data: bytes) -> tuple[int, int]:
@@ -144,3 +149,27 @@ def test_surrogates_stop_every_variant(simd: str, rest: str) -> None:
 def test_a_variant_that_is_not_there() -> None:
     with pytest.raises(ValueError, match="'mmx'"):
         utf8("é", "mmx")
+
+
+@pytest.mark.parametrize("letters", ALPHABETS)
+def test_several_threads_convert_a_text(letters: str) -> None:
+    """They write side by side, where characters of every width are at the end of a part."""
+    choose = random.Random(len(letters))
+    for n in (2 * PART - 1, 2 * PART, 2 * PART + 1, 3 * PART + 67, 9 * PART + 68):
+        few = "".join(choose.choices("ab" * 40 + letters, k=n - 1)) + letters[-1]
+        many = "".join(choose.choices(letters, k=n - 1)) + letters[-1]
+        for text in (few, many):
+            for threads in (2, 3, 5):
+                assert tok.decode_bytes(tok.encode(text, num_threads=threads)) == text.encode()
+
+
+@pytest.mark.parametrize("at", [0, PART - 1, PART, 2 * PART + PART - 68, 5 * PART - 1])
+@pytest.mark.parametrize("rest", ["é\u0100", "中", "🙂"])
+def test_the_first_surrogate_is_named_whoever_comes_to_it(at: int, rest: str) -> None:
+    text = (rest * 5 * PART)[: 5 * PART]
+    text = text[:at] + "\udc00" + text[at + 1 :]
+    for later in (None, 4 * PART, 5 * PART - 1):
+        if later is not None and later > at:
+            text = text[:later] + "\ud800" + text[later + 1 :]
+        with pytest.raises(EncodeTypeError, match=rf"surrogate '\\udc00' at index {at},"):
+            tok.encode(text, num_threads=3)

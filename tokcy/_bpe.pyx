@@ -31,6 +31,7 @@ from tokcy._cache cimport (
     LongEntry,
     cache_add,
     cache_bytes,
+    cache_count,
     cache_free,
     cache_is_full,
     cache_max_entries,
@@ -272,6 +273,7 @@ cdef class Bpe:
         cdef uint32_t[UNKNOWN_ROOM * LANE] ids
         cdef uint8_t[UNKNOWN_ROOM] counts
         cdef tk_holes holes
+        cdef uint64_t n_added = 0
         cdef size_t i
         if unknown.n_holes == 0:
             return n
@@ -287,7 +289,8 @@ cdef class Bpe:
                           unknown.parts[i])
         for i in range(unknown.n):
             cache_add(cache, unknown.pieces[i], unknown.sizes[i], ids + LANE * i, counts[i],
-                      unknown.parts[i], False)
+                      unknown.parts[i], False, &n_added)
+        cache_count(cache, n_added)
         holes.n = unknown.n_holes
         holes.places = unknown.place
         holes.entries = unknown.piece
@@ -357,6 +360,7 @@ cdef class Bpe:
         # Whether what is found out holds for parts alone.
         cdef bint part = self._is_part(text, begin, end)
         cdef const uint32_t* ids
+        cdef uint64_t n_added = 0
         cdef int64_t n
         if key.words[1] == DROPPED:
             return 0
@@ -375,7 +379,8 @@ cdef class Bpe:
         tally.misses += 1
         n = merge_piece(&self.merge_table.merges, piece, size, out)
         if n >= 0 and size <= LONG_BYTES:
-            cache_add(cache, piece, size, out, n, part, False)
+            cache_add(cache, piece, size, out, n, part, False, &n_added)
+            cache_count(cache, n_added)
         return n
 
     cdef bint _is_part(self, const Text* text, size_t begin, size_t end) noexcept nogil:

@@ -54,7 +54,7 @@ cdef struct Cache:
     uint64_t arena_size         # in words of four bytes, as are the others
     uint64_t arena_of_seeds
     uint64_t users              # calls that read this generation; changed under the GIL
-    # What is counted with each new entry is apart from what each look-up reads, as the core that
+    # What is counted with new entries is apart from what each look-up reads, as the core that
     # counts takes the line away from all others.
     uint64_t[8] apart
     uint64_t short_used
@@ -75,11 +75,12 @@ cdef bint cache_seed_many(Cache* cache, const uint8_t* arena, const uint32_t* of
                           const uint32_t* ids, const uint8_t* wanted, size_t n,
                           int threads) noexcept nogil
 cdef bint cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
-                    size_t n_ids, bint part, bint seed) noexcept nogil
+                    size_t n_ids, bint part, bint seed, uint64_t* n_added) noexcept nogil
+cdef void cache_count(Cache* cache, uint64_t n_added) noexcept nogil
 cdef void cache_request(const Cache* cache, const uint8_t* piece, size_t size, size_t n_ids,
                         bint part) noexcept nogil
 cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,
-                           uint32_t token) noexcept nogil
+                           uint32_t token, uint64_t* n_added) noexcept nogil
 
 
 cdef inline uint64_t mix(uint64_t hash, const uint8_t* bytes) noexcept nogil:

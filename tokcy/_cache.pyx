@@ -133,19 +133,32 @@ cdef inline void _make_key(const uint8_t* piece, size_t size, uint64_t* key) noe
 
 
 cdef bint cache_add(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
-                    size_t n_ids, bint part, bint seed) noexcept nogil:
+                    size_t n_ids, bint part, bint seed, uint64_t* n_added) noexcept nogil:
     """Add a piece of up to LONG_BYTES; whether there was room.
 
-    `part` says that these ids are those of parts of pieces alone.
+    Args:
+        part: these ids are those of parts of pieces alone.
+        n_added: grows by each short entry that is added; `cache_count` is to be told of all.
     """
     cdef uint32_t mark = SEED_BIT if seed else 0
     if size > SHORT_BYTES or part:
         return _add_long(cache, piece, size, ids, n_ids, part)
     if n_ids <= SHORT_IDS:
-        return _add_short(cache, piece, size, ids, n_ids, <uint32_t>n_ids << COUNT_SHIFT | mark)
+        return _add_short(cache, piece, size, ids, n_ids, <uint32_t>n_ids << COUNT_SHIFT | mark,
+                          n_added)
     # The short entry tells of the long one: what has none need not be looked for elsewhere.
     return (_add_long(cache, piece, size, ids, n_ids, part)
-            and _add_short(cache, piece, size, ids, 0, <uint32_t>COUNT_LONG << COUNT_SHIFT | mark))
+            and _add_short(cache, piece, size, ids, 0, <uint32_t>COUNT_LONG << COUNT_SHIFT | mark,
+                           n_added))
+
+
+cdef void cache_count(Cache* cache, uint64_t n_added) noexcept nogil:
+    """Count short entries that were added.
+
+    Many at a time: with each that is counted by itself, the core takes the line of the counter
+    from all others.
+    """
+    tk_fetch_add64(&cache.short_used, n_added)
 
 
 cdef void cache_request(const Cache* cache, const uint8_t* piece, size_t size, size_t n_ids,
@@ -214,19 +227,19 @@ cdef size_t _seed_part(Cache* cache, const uint8_t* arena, const uint32_t* offse
         tk_prefetch(cache.lines + lines[n_keys])
         tokens[n_keys] = ids[i]
         n_keys += 1
-    tk_fetch_add64(&cache.short_used, n_added)
+    cache_count(cache, n_added)
     return n_left_out
 
 
 cdef bint cache_seed_whole(Cache* cache, const uint8_t* piece, size_t size,
-                           uint32_t token) noexcept nogil:
+                           uint32_t token, uint64_t* n_added) noexcept nogil:
     """Add a short piece that has this id as a whole, and others as a part of a piece."""
     return _add_short(cache, piece, size, &token, 1,
-                      <uint32_t>COUNT_WHOLE << COUNT_SHIFT | SEED_BIT)
+                      <uint32_t>COUNT_WHOLE << COUNT_SHIFT | SEED_BIT, n_added)
 
 
 cdef bint _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint32_t* ids,
-                     size_t n_ids, uint32_t mark) noexcept nogil:
+                     size_t n_ids, uint32_t mark, uint64_t* n_added) noexcept nogil:
     """Add an entry, if it is not there; whether one of the lines for it had room."""
     cdef uint64_t[2] key
     cdef uint32_t[SHORT_IDS] marked
@@ -238,8 +251,7 @@ cdef bint _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint
     if tk_load_acquire64(&cache.short_used) >= _limit(_short_slots(cache)):
         return False
     put = _put_short(cache, key, hash_short(key[0], key[1]) >> cache.line_shift, marked)
-    if put == PUT:
-        tk_fetch_add64(&cache.short_used, 1)
+    n_added[0] += put == PUT
     return put != NO_ROOM
 
 

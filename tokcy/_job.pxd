@@ -48,7 +48,9 @@ cdef struct Job:
     size_t n_units
     uint32_t* ids           # of all units behind each other
     uint32_t* room          # memory of the ids of a long text, which may be taken; else NULL
-    size_t room_bytes
+    size_t room_ids         # that fit there
+    bint room_is_new        # whether the system is yet to clear its pages
+    int threads             # that encode, and put ids into place, if several do; else 0
     size_t before           # ids to leave room for in front of these
     size_t after            # and behind them
     size_t n_ids            # in place so far
@@ -77,7 +79,8 @@ cdef int job_reserve(Job* job, size_t size, size_t unit_bytes) noexcept nogil
 cdef void ahead_add(Ahead* ahead, void* data, size_t begin, size_t size) noexcept nogil
 cdef void ahead_have(void* ahead, size_t i) noexcept nogil
 cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil
-cdef int job_open_slots(Job* job, size_t n, int threads) noexcept nogil
+cdef void job_have_pages(Job* job, const Unit* unit) noexcept nogil
+cdef int job_open_slots(Job* job, size_t n) noexcept nogil
 cdef Slot* job_take_slot(Job* job, const Unit* unit) noexcept nogil
 cdef void job_place(Job* job) noexcept nogil
 cdef void job_free(Job* job) noexcept nogil

@@ -104,6 +104,9 @@ static inline uint32_t tk_load32(const uint8_t *p) {
     return v;
 }
 
+/* From how many bytes on it pays to ask for their pages. */
+#define TK_MANY_BYTES ((size_t)16 << 10)
+
 /* Memory of megabytes: on Linux in pages of 2 MB where the system allows it. */
 #include <stdlib.h>
 #if defined(__linux__)
@@ -151,19 +154,27 @@ static inline void tk_free_table(void *table) {
         free(p);
 }
 
-/* For what one call needs, of `size` bytes of which some `used` will be touched. Small pages take
- * 2 us each, a large one 200 us: with small ones a text of 4 MB took a quarter longer. */
+/* For what one call needs, of `size` bytes of which some `used` will be touched. */
 static inline void *tk_alloc_large(size_t size, size_t used) {
-    return used < TK_HUGE * 3 / 8 ? malloc(size) : tk_alloc_huge(size);
+    return used < TK_HUGE ? malloc(size) : tk_alloc_huge(size);
 }
 /* Have the pages from one place to another before they are written to; where the system cannot do
- * that (Linux before 5.14), whoever writes gets them. */
+ * that (Linux before 5.14), whoever writes gets them. On a Xeon that takes 0.1 ms for each MB, and
+ * 0.3 where each page waits until it is written to. */
 static inline void tk_populate(void *from, void *to) {
     uintptr_t begin = ((uintptr_t)from + 4095) / 4096 * 4096, end = (uintptr_t)to / 4096 * 4096;
     if (begin < end) madvise((void *)begin, end - begin, 23 /* MADV_POPULATE_WRITE */);
 }
+/* Whether the system is yet to give the pages of some memory, so far as one of them tells. What
+ * malloc had before has them, and to ask for them then makes a text of 1 MB 3% slower. */
+static inline int tk_is_new(const void *p, size_t size) {
+    uintptr_t page = ((uintptr_t)p + size / 4) / 4096 * 4096;
+    unsigned char there = 1;
+    return size >= TK_MANY_BYTES && mincore((void *)page, 1, &there) == 0 && !(there & 1);
+}
 #else
 static inline void tk_populate(void *from, void *to) { (void)from, (void)to; }
+static inline int tk_is_new(const void *p, size_t size) { (void)p, (void)size; return 0; }
 static inline void *tk_alloc_table(size_t size) { return calloc(1, size); }
 static inline void tk_free_table(void *table) { free(table); }
 static inline void *tk_alloc_large(size_t size, size_t used) { (void)used; return malloc(size); }

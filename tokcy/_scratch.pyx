@@ -11,7 +11,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from tokcy._platform cimport tk_alloc_large, tk_cas64, tk_store_release64
+from tokcy._platform cimport tk_alloc_large, tk_cas64, tk_is_new, tk_store_release64
 from tokcy._status cimport OUT_OF_MEMORY
 
 cdef enum:
@@ -38,6 +38,7 @@ cdef int scratch_take(Scratch* scratch, size_t size, size_t likely) noexcept nog
     scratch_init(scratch)
     if likely < LONG_BYTES:
         scratch.data = malloc(size)
+        scratch.is_new = tk_is_new(scratch.data, likely)
         return 0 if scratch.data != NULL else OUT_OF_MEMORY
     # Who finds it in use does without: another thread may have been in here when a process forked.
     if tk_cas64(&in_use, 0, 1):
@@ -46,7 +47,8 @@ cdef int scratch_take(Scratch* scratch, size_t size, size_t likely) noexcept nog
     if scratch.data == NULL:
         scratch.data = tk_alloc_large(size, likely)
         scratch.size = size
-        scratch.is_new = True
+        scratch.is_new = tk_is_new(scratch.data, likely)
+        scratch.is_large = likely >= PAGE_BYTES
     return 0 if scratch.data != NULL else OUT_OF_MEMORY
 
 

@@ -1,6 +1,6 @@
 """What the merge cache starts from."""
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from tokcy._cache cimport Cache
 from tokcy._merges cimport MergeTable
@@ -20,5 +20,5 @@ cdef class Seeds:
     cdef int _leave_out(self, size_t entry, const uint32_t* ids, size_t n_ids) except -1
     cdef size_t _kept(self, size_t entry) noexcept
     cdef bint _fill(self, Cache* cache, int threads) noexcept
-    cdef bint _add_odd(self, Cache* cache, size_t entry, const uint32_t* ids,
-                       size_t n_ids) noexcept
+    cdef bint _add_odd(self, Cache* cache, size_t entry, const uint32_t* ids, size_t n_ids,
+                       uint64_t* n_added) noexcept

@@ -16,6 +16,7 @@ from tokcy._cache cimport (
     SHORT_BYTES,
     Cache,
     cache_add,
+    cache_count,
     cache_end_of_seeds,
     cache_free,
     cache_new,
@@ -183,11 +184,13 @@ cdef class Seeds:
         cdef Vocabulary vocabulary = self.vocabulary
         cdef const uint32_t* words = <const uint32_t*><const char*>self.odd
         cdef size_t n_words = <size_t>len(self.odd) // 4, at = 0
+        cdef uint64_t n_added = 0
         cdef bint together, all_have_room
         while at < n_words:
-            if not self._add_odd(cache, words[at], words + at + 2, words[at + 1]):
+            if not self._add_odd(cache, words[at], words + at + 2, words[at + 1], &n_added):
                 return False
             at += 2 + words[at + 1]
+        cache_count(cache, n_added)
         with nogil:
             together = take_team(threads)
             all_have_room = cache_seed_many(
@@ -197,13 +200,13 @@ cdef class Seeds:
                 give_team_back()
         return all_have_room
 
-    cdef bint _add_odd(self, Cache* cache, size_t entry, const uint32_t* ids,
-                       size_t n_ids) noexcept:
+    cdef bint _add_odd(self, Cache* cache, size_t entry, const uint32_t* ids, size_t n_ids,
+                       uint64_t* n_added) noexcept:
         cdef const uint8_t* piece = self.vocabulary.arena + self.vocabulary.offsets[entry]
         cdef size_t size = self.vocabulary.offsets[entry + 1] - self.vocabulary.offsets[entry]
         cdef const uint32_t* token = self.vocabulary.ids + entry
         if not self.ignore_merges:
-            return cache_add(cache, piece, size, ids, n_ids, False, True)
+            return cache_add(cache, piece, size, ids, n_ids, False, True, n_added)
         if size > SHORT_BYTES:
-            return cache_add(cache, piece, size, token, 1, False, True)
-        return cache_seed_whole(cache, piece, size, token[0])
+            return cache_add(cache, piece, size, token, 1, False, True, n_added)
+        return cache_seed_whole(cache, piece, size, token[0], n_added)

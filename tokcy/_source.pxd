@@ -1,6 +1,6 @@
 """A Python string as UTF-8."""
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint64_t
 
 from tokcy._scratch cimport Scratch
 
@@ -27,11 +27,25 @@ cdef struct Wide:           # a string that is not ASCII, as it is compared with
     size_t at               # bytes of UTF-8 that they are
 
 
+cdef enum:
+    PART_CHARACTERS = 16 << 10      # of a string that several threads convert
+
+
+cdef struct Conversion:     # of one string by several threads, part by part
+    Source* source
+    size_t n_parts
+    uint64_t* begins        # 1 + where the bytes of each part begin, and end; 0: not known yet
+    size_t* done            # characters of each part that could be converted
+
+
 cdef int source_look(object text, Source* source) except -1
 cdef size_t source_most(const Source* source) noexcept nogil
 cdef int source_reserve(Source* source) noexcept nogil
 cdef int source_convert(Source* source) noexcept nogil
 cdef int source_write(Source* source, uint8_t* out) noexcept nogil
+cdef int conversion_open(Source* source, Conversion* conversion) noexcept nogil
+cdef void convert_part(void* conversion, size_t i) noexcept nogil
+cdef int conversion_close(Conversion* conversion) noexcept nogil
 cdef int source_refuse(object text, const Source* source, size_t first=*) except -1
 cdef int source_open(object text, Source* source) except -1
 cdef int source_open_from(object text, size_t first, size_t begin, Source* source) except -1

@@ -6,12 +6,14 @@ that costs no second copy, leaves the UTF-8 with the string for as long as that 
 doubles the memory of a server's texts. This one releases the GIL and leaves nothing behind.
 """
 
-from libc.stdint cimport uint8_t
-from libc.stdlib cimport free, malloc
+from libc.stdint cimport uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
+from tokcy._platform cimport MANY_BYTES, tk_load_acquire64, tk_populate, tk_store_release64
 from tokcy._scratch cimport scratch_give, scratch_init, scratch_take
-from tokcy._status cimport NOT_UTF8, raise_status
+from tokcy._status cimport NOT_UTF8, OUT_OF_MEMORY, raise_status
+from tokcy._team cimport team_pause
 from tokcy._transcode cimport (
     TK_TRANSCODE_SLACK,
     tk_find_transcode,
@@ -73,9 +75,17 @@ cdef int source_convert(Source* source) noexcept nogil:
         return 0
     status = source_reserve(source)
     if status == 0:
+        _have_pages(source, 0, source.length)
         status = source_write(source, <uint8_t*>source.memory.data)
         source.bytes = <const uint8_t*>source.memory.data
     return status
+
+
+cdef inline void _have_pages(const Source* source, size_t begin, size_t size) noexcept nogil:
+    """Have pages where so many bytes will be written, all at once if that is worth it."""
+    cdef uint8_t* at = <uint8_t*>source.memory.data + begin
+    if source.memory.is_new and not source.memory.is_large and size >= MANY_BYTES:
+        tk_populate(at, at + size)
 
 
 cdef int source_write(Source* source, uint8_t* out) noexcept nogil:
@@ -84,6 +94,69 @@ cdef int source_write(Source* source, uint8_t* out) noexcept nogil:
         memcpy(out, source.bytes, source.size)
         return 0
     source.done = best.encode(source.width, source.data, source.length, out, &source.size)
+    return 0 if source.done == source.length else NOT_UTF8
+
+
+# ------------------------------------------------------------- by several threads
+
+cdef int conversion_open(Source* source, Conversion* conversion) noexcept nogil:
+    """Get ready for `convert_part`, until `conversion_close`; the memory is there. A status."""
+    conversion.source = source
+    conversion.n_parts = (source.length + PART_CHARACTERS - 1) // PART_CHARACTERS
+    conversion.begins = <uint64_t*>calloc(2 * conversion.n_parts + 1, sizeof(uint64_t))
+    if conversion.begins == NULL:
+        return OUT_OF_MEMORY
+    conversion.done = <size_t*>(conversion.begins + conversion.n_parts + 1)
+    conversion.begins[0] = 1
+    return 0
+
+
+cdef void convert_part(void* conversion, size_t i) noexcept nogil:
+    """Convert a part, as the body of a loop whose shares are taken in order.
+
+    Where it begins is known as soon as those before it are measured, which whoever has one does
+    first; that also brings the characters near, so that it costs little.
+    """
+    cdef Conversion* of = <Conversion*>conversion
+    cdef const Source* source = of.source
+    cdef const uint8_t* data = source.data + i * PART_CHARACTERS * source.width
+    cdef size_t n = min(<size_t>PART_CHARACTERS, source.length - i * PART_CHARACTERS)
+    cdef size_t size = best.measure(source.width, data, n), waited = 0
+    cdef uint64_t begin
+    while True:
+        begin = tk_load_acquire64(of.begins + i)
+        if begin:
+            break
+        team_pause(&waited)
+    tk_store_release64(of.begins + i + 1, begin + size)
+    _have_pages(source, begin - 1, size)
+    of.done[i] = _write_apart(source, data, n, <uint8_t*>source.memory.data + (begin - 1))
+
+
+cdef size_t _write_apart(const Source* source, const uint8_t* data, size_t n,
+                         uint8_t* out) noexcept nogil:
+    """Write the UTF-8 of n characters, and nothing behind; how many could be converted."""
+    cdef uint8_t[5 * TK_TRANSCODE_SLACK] last
+    cdef size_t n_last = min(n, <size_t>TK_TRANSCODE_SLACK), n_first = n - n_last, size = 0, done
+    done = best.encode(source.width, data, n_first, out, &size)
+    if done == n_first:
+        out += size
+        done += best.encode(source.width, data + n_first * source.width, n_last, last, &size)
+        memcpy(out, last, size)
+    return done
+
+
+cdef int conversion_close(Conversion* conversion) noexcept nogil:
+    """Say what came of all parts; a status as of `source_convert`."""
+    cdef Source* source = conversion.source
+    cdef size_t i = 0
+    source.done = 0
+    while i < conversion.n_parts and source.done == i * PART_CHARACTERS:
+        source.done += conversion.done[i]
+        i += 1
+    source.size = conversion.begins[conversion.n_parts] - 1
+    source.bytes = <const uint8_t*>source.memory.data
+    free(conversion.begins)
     return 0 if source.done == source.length else NOT_UTF8
 
 
@@ -209,6 +282,15 @@ def utf8(text, str simd=None) -> bytes:
         return out[:source.size]
     finally:
         free(out)
+
+
+def measured(text, str simd=None) -> int:
+    """How many bytes the UTF-8 of a string is; a surrogate counts as three.
+
+    Args, Raises: as of `utf8`, but for the surrogates.
+    """
+    cdef const tk_transcode_ops* found = transcode_by(best, simd)
+    return found.measure(PyUnicode_KIND(text), PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text))
 
 
 def agreement(text, data, str simd=None) -> tuple[int, int]:

@@ -26,6 +26,7 @@ cdef struct Share:          # of a loop: one i
 
 cdef bint take_team(int threads) noexcept nogil
 cdef void give_team_back() noexcept nogil
+cdef void team_pause(size_t* waited) noexcept nogil
 cdef void team_init(Team* team) noexcept nogil
 cdef void team_begin(Team* team, Body body, void* context, size_t size) noexcept nogil
 cdef bint team_take(Team* team, Share* share) noexcept nogil

@@ -86,7 +86,8 @@ cdef void team_done(Team* team) noexcept nogil:
     tk_add_release64(&team.done, 1)
 
 
-cdef inline void _wait(size_t* waited) noexcept nogil:
+cdef void team_pause(size_t* waited) noexcept nogil:
+    """Wait a moment; `waited` counts the moments, 0 at first."""
     waited[0] += 1
     if waited[0] < PAUSES:
         tk_pause()
@@ -100,7 +101,7 @@ cdef void team_wait(Team* team) noexcept nogil:
     """Wait until all shares of the loop are done, and close it."""
     cdef size_t waited = 0
     while tk_load_acquire64(&team.done) < team.size:
-        _wait(&waited)
+        team_pause(&waited)
     tk_store_release64(&team.ticket, CLOSED)
 
 
@@ -111,7 +112,7 @@ cdef void team_cut(Team* team) noexcept nogil:
     while not tk_cas64(&team.ticket, ticket, CLOSED):
         ticket = tk_load_acquire64(&team.ticket)
     while tk_load_acquire64(&team.done) < ticket & NEXT:
-        _wait(&waited)
+        team_pause(&waited)
 
 
 cdef void team_run(Team* team, Body body, void* context, size_t size) noexcept nogil:
@@ -130,7 +131,7 @@ cdef bint team_help(Team* team, Share* share) noexcept nogil:
     while not tk_load_acquire64(&team.is_over):
         if team_take(team, share):
             return True
-        _wait(&waited)
+        team_pause(&waited)
     return False
 
 

@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One text → ids: what a caller gives and gets, and between the two a job (see _parallel).
 
-The ids of a long text are written to memory that has room for an id for each byte (a piece never
-becomes more), and that the NumPy array takes over, cut to size.
+The ids of a long text are written to memory that the NumPy array takes over, cut to size where
+most of it was not needed.
 
 The GIL is released throughout, but for a short text, which would take longer. Between blocks of
 units the main thread takes it for a moment to see signals, so that Ctrl-C stops a long call.
@@ -143,7 +143,7 @@ cdef class TextEngine(JobEngine):
         cdef uint32_t* out
         cdef cnp.ndarray ids
         if job.room != NULL:
-            ids = _array_of(&job.room, n)
+            ids = _array_of(job, n)
             out = <uint32_t*>cnp.PyArray_DATA(ids)
         else:
             ids = new_array(n)
@@ -462,16 +462,17 @@ cdef cnp.ndarray new_array(size_t n, int dtype=cnp.NPY_UINT32):
     return cnp.PyArray_EMPTY(1, &length, dtype, 0)
 
 
-cdef cnp.ndarray _array_of(uint32_t** ids, size_t n):
-    """An array that takes over the memory at `ids[0]`, of which the first n are ids."""
+cdef cnp.ndarray _array_of(Job* job, size_t n):
+    """An array that takes over the room of a job, whose first n are ids."""
     cdef cnp.npy_intp length = n
-    cdef void* data = realloc(ids[0], max(length, 1) * sizeof(uint32_t))
+    cdef void* data = NULL
     cdef cnp.ndarray array
-    if data != NULL:        # else it stays as long as it was
-        ids[0] = <uint32_t*>data
-    data = ids[0]
+    if n < job.room_ids // 2:
+        data = realloc(job.room, max(n, <size_t>1) * sizeof(uint32_t))
+    if data == NULL:        # or it could not be cut
+        data = job.room
+    job.room = NULL
     owner = PyCapsule_New(data, NULL, _free_ids)
-    ids[0] = NULL
     array = cnp.PyArray_SimpleNewFromData(1, &length, cnp.NPY_UINT32, data)
     cnp.set_array_base(array, owner)
     return array

@@ -16,6 +16,8 @@ typedef struct {
      * characters were written, fewer than `length` where a surrogate follows; `*size` receives
      * the bytes. `out` has room for the most bytes that they can need, and the slack. */
     size_t (*encode)(int width, const void *text, size_t length, uint8_t *out, size_t *size);
+    /* How many bytes the UTF-8 of these is; a surrogate counts as three. */
+    size_t (*measure)(int width, const void *text, size_t length);
     /* How many of `length` characters have, one after the other, the UTF-8 that stands at `bytes`,
      * of which there are `size`; `*agreed` receives how many of these that are. */
     size_t (*agree)(int width, const void *text, size_t length, const uint8_t *bytes, size_t size,
@@ -39,20 +41,21 @@ typedef struct {
 #include <immintrin.h>
 #define TK_AVX2 __attribute__((target("avx2")))
 #define TK_AVX2_INLINE TK_AVX2 TK_ALWAYS_INLINE
-#define TK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2")))
+#define TK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,popcnt")))
 #define TK_AVX512_INLINE TK_AVX512 TK_ALWAYS_INLINE
 #endif
 
 #include "_to_utf8.h"
 #include "_from_utf8.h"
 
-static const tk_transcode_ops tk_transcode_scalar = {"scalar", tk_encode_scalar, tk_agree_scalar,
-                                                     NULL, NULL};
+static const tk_transcode_ops tk_transcode_scalar = {
+    "scalar", tk_encode_scalar, tk_measure_scalar, tk_agree_scalar, NULL, NULL};
 #ifdef TK_TRANSCODE_X86
-static const tk_transcode_ops tk_transcode_avx2 = {"avx2", tk_encode_avx2, tk_agree_avx2, NULL,
-                                                   NULL};
-static const tk_transcode_ops tk_transcode_avx512 = {"avx512", tk_encode_avx512, tk_agree_avx512,
-                                                     tk_check_avx512, tk_decode_avx512};
+static const tk_transcode_ops tk_transcode_avx2 = {
+    "avx2", tk_encode_avx2, tk_measure_avx2, tk_agree_avx2, NULL, NULL};
+static const tk_transcode_ops tk_transcode_avx512 = {
+    "avx512",         tk_encode_avx512, tk_measure_avx512,
+    tk_agree_avx512, tk_check_avx512,  tk_decode_avx512};
 #endif
 
 /* The variant of that name if this processor has it, else the next simpler one. */

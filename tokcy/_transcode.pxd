@@ -8,6 +8,7 @@ cdef extern from "_transcode.h" nogil:
         const char* name
         size_t (*encode)(int width, const void* text, size_t length, uint8_t* out,
                          size_t* size) noexcept nogil
+        size_t (*measure)(int width, const void* text, size_t length) noexcept nogil
         size_t (*agree)(int width, const void* text, size_t length, const uint8_t* bytes,
                         size_t size, size_t* agreed) noexcept nogil
         bint (*check)(const uint8_t* text, size_t size, size_t* length,
