@@ -187,10 +187,16 @@ cdef class Bpe:
 
     cdef void _collect(self, const Text* text, Walk* walk, Batch* batch) noexcept nogil:
         """The next pieces of a walk, or parts of them; `batch` is the one before."""
-        cdef size_t n = batch.n != 0
+        cdef size_t n = batch.n != 0, last = walk.end >> 6  # the word that is not all within
         if n:
             batch.position[0] = batch.position[batch.n]
         while n <= BATCH and walk.word << 6 < walk.end:
+            if walk.word << 6 >= walk.begin:
+                # Where there is nothing to cut, as in most words of most texts.
+                n += self.simd.collect(text.bytes, text.starts, &walk.word, last,
+                                       batch.position + n, BATCH - n)
+                if n > BATCH or walk.word << 6 >= walk.end:
+                    break
             n += self.simd.positions(self._marks(text, walk), walk.word << 6, batch.position + n)
             walk.word += 1
         if walk.word << 6 >= walk.end:

@@ -29,6 +29,11 @@ typedef struct {
     uint64_t (*beyond_ascii)(const uint8_t *text);
     /* base + i for every bit i, in order; how many. `out` has room for 64, whatever the bits. */
     size_t (*positions)(uint64_t bits, size_t base, size_t *out);
+    /* The same of starts[word], …, as long as word < last, there are at most `most` positions, and
+     * neither the 64 bytes of text of a word nor the one before them are beyond ASCII. `word`
+     * becomes the first that was not taken. `out` has room for 64 more than `most`. */
+    size_t (*collect)(const uint8_t *text, const uint64_t *starts, size_t *word, size_t last,
+                      size_t *out, size_t most);
 } tk_simd_ops;
 
 /* One bit per byte from 64 bytes that are 0 or 1. */
@@ -105,9 +110,36 @@ static size_t tk_positions_scalar(uint64_t bits, size_t base, size_t *out) {
     return n;
 }
 
+#if defined(_MSC_VER) && !defined(__clang__)
+#define TK_COLLECT_INLINE static __forceinline
+#else
+#define TK_COLLECT_INLINE __attribute__((always_inline)) static inline
+#endif
+
+/* `collect` by the two steps of a variant, which become a part of it. */
+TK_COLLECT_INLINE size_t tk_collect_by(uint64_t (*beyond_ascii)(const uint8_t *),
+                                       size_t (*positions)(uint64_t, size_t, size_t *),
+                                       const uint8_t *text, const uint64_t *starts, size_t *word,
+                                       size_t last, size_t *out, size_t most) {
+    size_t n = 0, w = *word;
+    for (; w < last && n <= most; w++) {
+        const uint8_t *at = text + 64 * w;
+        if (beyond_ascii(at) | (w ? at[-1] >> 7 : 0)) break;
+        n += positions(starts[w], 64 * w, out + n);
+    }
+    *word = w;
+    return n;
+}
+
+static size_t tk_collect_scalar(const uint8_t *text, const uint64_t *starts, size_t *word,
+                                size_t last, size_t *out, size_t most) {
+    return tk_collect_by(tk_beyond_ascii_scalar, tk_positions_scalar, text, starts, word, last, out,
+                         most);
+}
+
 static const tk_simd_ops tk_scalar_ops = {
     "scalar", tk_classify_scalar, tk_columns_scalar, tk_events_scalar, tk_spread_scalar,
-    tk_continuations_scalar, tk_beyond_ascii_scalar, tk_positions_scalar};
+    tk_continuations_scalar, tk_beyond_ascii_scalar, tk_positions_scalar, tk_collect_scalar};
 
 #if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
 #define TK_X86 1
@@ -206,9 +238,15 @@ TK_AVX2 static uint64_t tk_beyond_ascii_avx2(const uint8_t *text) {
            (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
 }
 
+TK_AVX2 static size_t tk_collect_avx2(const uint8_t *text, const uint64_t *starts, size_t *word,
+                                      size_t last, size_t *out, size_t most) {
+    return tk_collect_by(tk_beyond_ascii_avx2, tk_positions_scalar, text, starts, word, last, out,
+                         most);
+}
+
 static const tk_simd_ops tk_avx2_ops = {
     "avx2", tk_classify_avx2, tk_columns_avx2, tk_events_avx2, tk_spread_avx2,
-    tk_continuations_avx2, tk_beyond_ascii_avx2, tk_positions_scalar};
+    tk_continuations_avx2, tk_beyond_ascii_avx2, tk_positions_scalar, tk_collect_avx2};
 
 #define TK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")))
 
@@ -283,9 +321,15 @@ TK_AVX512 static size_t tk_positions_avx512(uint64_t bits, size_t base, size_t *
     return n;
 }
 
+TK_AVX512 static size_t tk_collect_avx512(const uint8_t *text, const uint64_t *starts,
+                                          size_t *word, size_t last, size_t *out, size_t most) {
+    return tk_collect_by(tk_beyond_ascii_avx512, tk_positions_avx512, text, starts, word, last,
+                         out, most);
+}
+
 static const tk_simd_ops tk_avx512_ops = {
     "avx512", tk_classify_avx512, tk_columns_avx512, tk_events_avx512, tk_spread_avx512,
-    tk_continuations_avx512, tk_beyond_ascii_avx512, tk_positions_avx512};
+    tk_continuations_avx512, tk_beyond_ascii_avx512, tk_positions_avx512, tk_collect_avx512};
 #endif /* x86-64 with GNU intrinsics */
 
 /* The variant of that name if this processor has it, else NULL; "" asks for the best. */

@@ -21,6 +21,8 @@ cdef extern from "_classify.h" nogil:
         uint64_t (*continuations)(const uint8_t* text) noexcept nogil
         uint64_t (*beyond_ascii)(const uint8_t* text) noexcept nogil
         size_t (*positions)(uint64_t bits, size_t base, size_t* out) noexcept nogil
+        size_t (*collect)(const uint8_t* text, const uint64_t* starts, size_t* word, size_t last,
+                          size_t* out, size_t most) noexcept nogil
     const tk_simd_ops* tk_find_simd(const char* name)
 
 

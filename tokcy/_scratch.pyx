@@ -16,7 +16,7 @@ from tokcy._status cimport OUT_OF_MEMORY
 
 cdef enum:
     MOST_BLOCKS = 8
-    LONG_BYTES = 768 << 10      # as in tk_alloc_large: malloc keeps what is smaller itself
+    LONG_BYTES = 768 << 10      # malloc keeps what is smaller itself
     MAX_BYTES = 32 << 20
     PAGE_BYTES = 2 << 20
 
