@@ -36,7 +36,7 @@ def of_changing_texts() -> Tokenizer:
 def long_texts() -> list[str]:
     """Around the sizes from which memory is kept, pages are had ahead, and text is converted."""
     choose = random.Random(4)
-    sizes = (200_000, 262_143, 262_144, 700_000, 786_432, 1_048_577, 2_300_000)
+    sizes = (131_071, 131_072, 200_000, 262_143, 262_144, 700_000, 786_432, 1_048_577, 2_300_000)
     return [
         "".join(choose.choices(letters, k=1000)) * (size // 1000) + letters[-1] * (size % 1000)
         for letters in ALPHABETS

@@ -166,7 +166,7 @@ static inline void tk_populate(void *from, void *to) {
     if (begin < end) madvise((void *)begin, end - begin, 23 /* MADV_POPULATE_WRITE */);
 }
 /* Whether the system is yet to give the pages of some memory, so far as one of them tells. What
- * malloc had before has them, and to ask for them then makes a text of 1 MB 3% slower. */
+ * malloc had before has them, and to ask for them then made 1 MB of Chinese 3% slower. */
 static inline int tk_is_new(const void *p, size_t size) {
     uintptr_t page = ((uintptr_t)p + size / 4) / 4096 * 4096;
     unsigned char there = 1;
