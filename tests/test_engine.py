@@ -265,8 +265,8 @@ def test_cache_is_bounded_and_renewed(tail: str) -> None:
     renewed = bpe.cache_info()
     assert renewed["generation"] == 1
     assert renewed["bytes"] == start["bytes"]
-    # Two threads may both see room for one more.
-    assert renewed["entries"] <= full["entries"] + 1
+    # One thread may not yet have counted what it has added, 64 entries at most.
+    assert renewed["entries"] <= full["entries"] + 64
     assert np.array_equal(first, expected)
     assert np.array_equal(second, expected)
 

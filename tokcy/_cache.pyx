@@ -156,7 +156,7 @@ cdef void cache_count(Cache* cache, uint64_t n_added) noexcept nogil:
     """Count short entries that were added.
 
     Many at a time: with each that is counted by itself, the core takes the line of the counter
-    from all others.
+    from all others. So two threads may find room for what only one of them has.
     """
     tk_fetch_add64(&cache.short_used, n_added)
 
@@ -248,7 +248,7 @@ cdef bint _add_short(Cache* cache, const uint8_t* piece, size_t size, const uint
     memset(marked, 0, 16)
     memcpy(marked, ids, 4 * n_ids)
     marked[0] |= mark
-    if tk_load_acquire64(&cache.short_used) >= _limit(_short_slots(cache)):
+    if tk_load_acquire64(&cache.short_used) + n_added[0] >= _limit(_short_slots(cache)):
         return False
     put = _put_short(cache, key, hash_short(key[0], key[1]) >> cache.line_shift, marked)
     n_added[0] += put == PUT

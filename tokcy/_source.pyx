@@ -122,12 +122,10 @@ cdef void convert_part(void* conversion, size_t i) noexcept nogil:
     cdef const uint8_t* data = source.data + i * PART_CHARACTERS * source.width
     cdef size_t n = min(<size_t>PART_CHARACTERS, source.length - i * PART_CHARACTERS)
     cdef size_t size = best.measure(source.width, data, n), waited = 0
-    cdef uint64_t begin
-    while True:
-        begin = tk_load_acquire64(of.begins + i)
-        if begin:
-            break
+    cdef uint64_t begin = tk_load_acquire64(of.begins + i)
+    while begin == 0:
         team_pause(&waited)
+        begin = tk_load_acquire64(of.begins + i)
     tk_store_release64(of.begins + i + 1, begin + size)
     _have_pages(source, begin - 1, size)
     of.done[i] = _write_apart(source, data, n, <uint8_t*>source.memory.data + (begin - 1))
