@@ -166,7 +166,7 @@ def test_a_saved_form_from_a_file_and_from_bytes(tok: Tokenizer, tmp_path: Path)
 
 
 def test_more_ids_than_is_likely(tok: Tokenizer) -> None:
-    """Several threads have room for an id for every third byte, and more when that is used up."""
+    """Several threads have room for an id for every second byte, and more when that is used up."""
     for unit in ("ab", "b", "aé🙂", "ba" + "é" * 50):
         text = unit * (1_500_000 // len(unit.encode()))
         expected = tok.encode(text, num_threads=1)

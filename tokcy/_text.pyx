@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One text → ids: what a caller gives and gets, and between the two a job (see _parallel).
 
-The ids of a long text are written to memory that the NumPy array takes over, cut to size where
-most of it was not needed.
+The ids of a long text are written to memory that the NumPy array takes over, cut to size unless
+several threads wrote so many that to give pages back would interrupt the other cores (see _job).
 
 The GIL is released throughout, but for a short text, which would take longer. Between blocks of
 units the main thread takes it for a moment to see signals, so that Ctrl-C stops a long call.
@@ -65,6 +65,7 @@ cnp.import_array()
 cdef enum:
     SHORT_TEXT = 4096               # ids; releasing the GIL takes 50 ns, and more to get it
     LONG_TEXT_BYTES = 1 << 20       # to give back its memory takes milliseconds
+    MANY_IDS = 1 << 18              # of which malloc gives the pages back
 
 
 cdef class TextEngine(JobEngine):
@@ -467,7 +468,7 @@ cdef cnp.ndarray _array_of(Job* job, size_t n):
     cdef cnp.npy_intp length = n
     cdef void* data = NULL
     cdef cnp.ndarray array
-    if n < job.room_ids // 2:
+    if job.threads == 0 or job.room_ids < MANY_IDS:
         data = realloc(job.room, max(n, <size_t>1) * sizeof(uint32_t))
     if data == NULL:        # or it could not be cut
         data = job.room
