@@ -150,6 +150,20 @@ def test_unknown_pieces_are_merged_together(
         assert engine.encode("|".join(words), False, False).tolist() == expected
 
 
+@pytest.mark.parametrize("wide", ["é", "中", "🙂", "é中"])
+def test_wide_characters_anywhere_among_64_bytes(simd: str, wide: str) -> None:
+    """Of words of the bitmap with ASCII alone, and before and behind it, nothing is looked at."""
+    merges = [("a", "b"), ("Ã", "©"), ("b", "Ã©"), ("Ã©", "a"), ("ä", "¸")]
+    model = synthetic.model_from_merges(merges)["model"]
+    bpe = Bpe(Vocabulary(model["vocab"], model["merges"]), False, simd=simd)
+    apart = compile_split(r"\|", behavior="Isolated", invert=False)
+    engine = Engine(Preparer(()), PreTokenizer([apart], simd=simd), bpe)
+    for n in range(200):
+        words = ["ab" * 40, "|", ("ab" * n)[:n] + wide + "ab" * 70 + wide, "|", "b" * (n % 67 + 1)]
+        expected = [token for word in words for token in bpe.merge(word.encode())]
+        assert engine.encode("".join(words), False, False).tolist() == expected
+
+
 def test_how_many_merges_never_happen() -> None:
     """Each token that merging makes keeps one merge, if its parts come before it."""
     tokens = ["a" * n for n in range(2, 30)] + ["ab", "aab", "abb", "bb", "abab", "babab"]
