@@ -110,17 +110,11 @@ static size_t tk_positions_scalar(uint64_t bits, size_t base, size_t *out) {
     return n;
 }
 
-#if defined(_MSC_VER) && !defined(__clang__)
-#define TK_COLLECT_INLINE static __forceinline
-#else
-#define TK_COLLECT_INLINE __attribute__((always_inline)) static inline
-#endif
-
 /* `collect` by the two steps of a variant, which become a part of it. */
-TK_COLLECT_INLINE size_t tk_collect_by(uint64_t (*beyond_ascii)(const uint8_t *),
-                                       size_t (*positions)(uint64_t, size_t, size_t *),
-                                       const uint8_t *text, const uint64_t *starts, size_t *word,
-                                       size_t last, size_t *out, size_t most) {
+TK_ALWAYS_INLINE size_t tk_collect_by(uint64_t (*beyond_ascii)(const uint8_t *),
+                                      size_t (*positions)(uint64_t, size_t, size_t *),
+                                      const uint8_t *text, const uint64_t *starts, size_t *word,
+                                      size_t last, size_t *out, size_t most) {
     size_t n = 0, w = *word;
     for (; w < last && n <= most; w++) {
         const uint8_t *at = text + 64 * w;

@@ -23,7 +23,6 @@ from libc.string cimport memcpy, memset
 from tokcy._added cimport spans_push
 from tokcy._bitmap cimport bitmap_words, next_set, set_bit
 from tokcy._platform cimport (
-    MANY_BYTES,
     tk_alloc_large,
     tk_cas64,
     tk_is_new,
@@ -137,7 +136,7 @@ cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil:
         return OUT_OF_MEMORY
     job.starts = <uint64_t*>job.block.data if job.block.data != NULL else job.few
     job.skips = job.starts + words
-    if job.block.is_new and size >= MANY_BYTES:
+    if job.block.is_new:
         tk_populate(job.starts, job.skips + words)
     memset(job.starts, 0, 2 * words * sizeof(uint64_t))
     job.units = <Unit*>(job.skips + words)
@@ -309,7 +308,7 @@ cdef void job_place(Job* job) noexcept nogil:
             break
         if unit.slot != NULL:
             if _have_room(job, unit.n_ids):
-                if job.room_is_new and unit.n_ids * sizeof(uint32_t) >= MANY_BYTES:
+                if job.room_is_new:
                     tk_populate(job.ids + job.n_ids, job.ids + job.n_ids + unit.n_ids)
                 memcpy(job.ids + job.n_ids, unit.slot.ids, unit.n_ids * sizeof(uint32_t))
                 job.n_ids += unit.n_ids

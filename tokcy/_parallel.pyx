@@ -198,8 +198,8 @@ cdef class JobEngine:
             ahead_add(&ahead, job.block.data, 0, length // 4)
         if job.room_is_new:
             ahead_add(&ahead, job.room, 0, length // 2)
+        # Of new large pages each thread would clear the one that both come to.
         if raw.source != NULL and not (memory.is_new and memory.is_large):
-            # Else each thread would clear the page that both come to.
             status = convert_together(raw.source, team)
             if status:
                 return status

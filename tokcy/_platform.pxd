@@ -22,5 +22,3 @@ cdef extern from "_platform.h" nogil:
     void* tk_alloc_large(size_t size, size_t used)
     void tk_populate(void* begin, void* end)
     bint tk_is_new(const void* p, size_t size)
-    enum:
-        MANY_BYTES "TK_MANY_BYTES"

@@ -2,9 +2,9 @@
 """Memory that a text needs while it is encoded, kept for the next long one.
 
 The system clears each page that it gives, 2 MB in 0.3 ms; on a virtual machine 6 were seen where
-the memory had not been used before. So what long texts have used (their
-UTF-8, bitmaps and units) is not given back, up to a number of bytes in all, whatever becomes of the
-tokenizers. It is everybody's: of two calls at a time each has blocks of its own.
+the memory had not been used before. So what long texts have used (their UTF-8, bitmaps and units)
+is not given back, up to a number of bytes in all, whatever becomes of the tokenizers. It is
+everybody's: of two calls at a time each has blocks of its own.
 """
 
 from libc.stdint cimport uint64_t

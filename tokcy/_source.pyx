@@ -10,7 +10,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from tokcy._platform cimport MANY_BYTES, tk_load_acquire64, tk_populate, tk_store_release64
+from tokcy._platform cimport tk_load_acquire64, tk_populate, tk_store_release64
 from tokcy._scratch cimport scratch_give, scratch_init, scratch_take
 from tokcy._status cimport NOT_UTF8, OUT_OF_MEMORY, raise_status
 from tokcy._team cimport team_pause
@@ -82,9 +82,9 @@ cdef int source_convert(Source* source) noexcept nogil:
 
 
 cdef inline void _have_pages(const Source* source, size_t begin, size_t size) noexcept nogil:
-    """Have pages where so many bytes will be written, all at once if that is worth it."""
+    """Have the pages where so many bytes will be written."""
     cdef uint8_t* at = <uint8_t*>source.memory.data + begin
-    if source.memory.is_new and not source.memory.is_large and size >= MANY_BYTES:
+    if source.memory.is_new and not source.memory.is_large:
         tk_populate(at, at + size)
 
 

@@ -9,12 +9,6 @@
 
 #include "_platform.h"
 
-#if defined(__GNUC__) || defined(__clang__)
-#define TK_ALWAYS_INLINE static inline __attribute__((always_inline))
-#else
-#define TK_ALWAYS_INLINE static __forceinline
-#endif
-
 #define TK_CURSORS 8
 
 typedef struct {

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_platform.h"
+
 /* Bytes beyond the last of a UTF-8 text that wide loads and stores may touch. */
 #define TK_TRANSCODE_SLACK 68
 
@@ -29,12 +31,6 @@ typedef struct {
      * Python's own decoder is not slower. */
     void (*decode)(const uint8_t *text, size_t size, int width, void *out);
 } tk_transcode_ops;
-
-#if defined(_MSC_VER) && !defined(__clang__)
-#define TK_ALWAYS_INLINE static __forceinline
-#else
-#define TK_ALWAYS_INLINE __attribute__((always_inline)) static inline
-#endif
 
 #if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
 #define TK_TRANSCODE_X86 1
