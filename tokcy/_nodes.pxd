@@ -42,6 +42,7 @@ cdef struct Found:
     size_t capacity
     size_t common           # bytes that the stream shares with a stored one
     uint64_t version        # of the tree
+    int status              # OUT_OF_MEMORY where the way could not be gone on
 
 
 cdef struct Growth:         # how the tree is to grow: a node from `begin` on
@@ -68,6 +69,7 @@ cdef Node* child_of(Node* parent, uint8_t byte) noexcept nogil
 cdef bint split_node(Node* node, size_t begin, size_t size, Node** upper,
                      Node** lower) noexcept nogil
 
+cdef const uint8_t* rest_of(const Found* found, size_t* size) noexcept nogil
 cdef void leave_out(Found* found, size_t n_steps, size_t limit) noexcept nogil
 cdef bint has_cut(const Found* found, const Cut* cut) noexcept nogil
 cdef size_t n_characters(const Found* found, size_t begin, size_t end) noexcept nogil

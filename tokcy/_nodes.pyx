@@ -169,6 +169,16 @@ cdef Node* child_of(Node* parent, uint8_t byte) noexcept nogil:
 
 # -------------------------------------------------------------------- found ways
 
+cdef const uint8_t* rest_of(const Found* found, size_t* size) noexcept nogil:
+    """What the last node has beyond the bytes that are shared."""
+    cdef const Step* last = found.steps + (found.n_steps - 1)
+    if found.n_steps == 0:
+        size[0] = 0
+        return NULL
+    size[0] = last.begin + last.node.size - found.common
+    return last.node.bytes + (found.common - last.begin)
+
+
 cdef void leave_out(Found* found, size_t n_steps, size_t limit) noexcept nogil:
     """Of the first steps leave out the cuts beyond a place."""
     cdef Step* step

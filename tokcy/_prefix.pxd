@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t, uint64_t
 
 from tokcy._idbuffer cimport IdBuffer
 from tokcy._nodes cimport Cut, Found, Growth, Node, Step
-from tokcy._runs cimport Stream
+from tokcy._runs cimport Run, Stream
 
 
 cdef enum:
@@ -24,10 +24,16 @@ cdef class PrefixStore:
     cdef readonly bint views
     cdef readonly size_t wide_from
     cdef void drop_all(self) noexcept nogil
-    cdef int find(self, const Stream* stream, Found* found) noexcept nogil
-    cdef int walk(self, const Stream* stream, Found* found, bint locked) noexcept nogil
-    cdef bint step_down(self, Node* node, uint8_t byte, bint locked, Step* step) noexcept nogil
-    cdef int find_again(self, const Stream* stream, Found* found) noexcept nogil
+    cdef void begin(self, Found* found) noexcept nogil
+    cdef void follow_stream(self, const Stream* stream, Found* found, bint locked) noexcept nogil
+    cdef bint follow_run(self, const Run* run, Found* found, bint locked) noexcept nogil
+    cdef size_t follow(self, const uint8_t* bytes, size_t size, Found* found,
+                       bint locked) noexcept nogil
+    cdef bint follow_wide(self, const Run* run, Found* found, bint locked) noexcept nogil
+    cdef bint step_down(self, uint8_t byte, Found* found, bint locked) noexcept nogil
+    cdef bint try_lock(self) noexcept nogil
+    cdef void unlock(self) noexcept nogil
+    cdef void find_again(self, const Stream* stream, Found* found) noexcept nogil
     cdef void give_back(self, Found* found) noexcept nogil
     cdef int finish(self, const Stream* stream, Found* found, const Cut* base, const Cut* cuts,
                     size_t n_cuts, IdBuffer* buffer, size_t reach) noexcept nogil

@@ -51,10 +51,12 @@ from tokcy._nodes cimport (
     new_node,
     plan_growth,
     release_node,
+    rest_of,
     split_node,
     stored_end,
 )
-from tokcy._runs cimport Stream, byte_at, copy_stream, rewind, shared
+from tokcy._runs cimport Run, Stream, copy_stream, first_difference, rewind
+from tokcy._source cimport wide_byte, wide_shared
 from tokcy._status cimport OUT_OF_MEMORY
 
 cdef extern from "Python.h":
@@ -62,6 +64,9 @@ cdef extern from "Python.h":
     int PyThread_acquire_lock(void* lock, int wait) nogil
     void PyThread_release_lock(void* lock) nogil
     void PyThread_free_lock(void* lock)
+
+cdef enum:
+    TRIES = 1000        # some 20 µs: mostly a child is looked for under the lock
 
 _stores = weakref.WeakSet()
 _held = {}                      # by thread: stores whose lock it holds for a fork
@@ -128,15 +133,116 @@ cdef class PrefixStore:
 
     # ---------------------------------------------------------------- looking up
 
-    cdef int find(self, const Stream* stream, Found* found) noexcept nogil:
-        """Fill `found`, which holds zeros, and is to be given to `finish` in any case; a status."""
+    cdef void begin(self, Found* found) noexcept nogil:
+        """Start at the root; `found` holds zeros, and is to be given to `finish` in any case."""
         PyThread_acquire_lock(self.lock, 1)
         found.version = self.version
         PyThread_release_lock(self.lock)
-        return self.walk(stream, found, False)
 
-    cdef int find_again(self, const Stream* stream, Found* found) noexcept nogil:
-        """Do so where the tree has changed, but for the nodes that are in it still; a status."""
+    cdef void follow_stream(self, const Stream* stream, Found* found, bint locked) noexcept nogil:
+        """Go on down while the bytes are those of the stream, and hold the nodes."""
+        cdef size_t i = 0
+        while i < stream.n_runs and self.follow_run(stream.runs + i, found, locked):
+            i += 1
+
+    cdef bint follow_run(self, const Run* run, Found* found, bint locked) noexcept nogil:
+        """Go on down with a run that begins at, or has, the place that is reached; whether it ends.
+
+        Args:
+            locked: whether the lock is held; else it is taken to find a child.
+        """
+        cdef size_t left
+        if found.common < run.begin and self.follow(&run.mark, 1, found, locked) == 0:
+            return False
+        if run.wide != NULL:
+            return self.follow_wide(run, found, locked)
+        if found.common >= run.begin + run.size:
+            return True
+        left = run.begin + run.size - found.common
+        return self.follow(run.bytes + (run.size - left), left, found, locked) == left
+
+    cdef size_t follow(self, const uint8_t* bytes, size_t size, Found* found,
+                       bint locked) noexcept nogil:
+        """Go on down with some bytes while they are those of the tree; how many are."""
+        cdef const uint8_t* stored
+        cdef size_t done = 0, n = 0, same
+        while done < size:
+            stored = rest_of(found, &n)
+            if n == 0:
+                if not self.step_down(bytes[done], found, locked):
+                    break
+                continue
+            n = min(n, size - done)
+            same = first_difference(stored, bytes + done, n)
+            found.common += same
+            done += same
+            if same < n:
+                break
+        return done
+
+    cdef bint follow_wide(self, const Run* run, Found* found, bint locked) noexcept nogil:
+        """Go on down with a string that is compared in place; whether all of it is there."""
+        cdef const uint8_t* stored
+        cdef size_t n = 0, same
+        cdef int byte = wide_byte(run.wide, found.common - run.begin)
+        while byte >= 0:
+            stored = rest_of(found, &n)
+            if n == 0:
+                if not self.step_down(<uint8_t>byte, found, locked):
+                    return False
+                continue
+            same = wide_shared(run.wide, found.common - run.begin, stored, n)
+            found.common += same
+            byte = wide_byte(run.wide, found.common - run.begin)
+            if same < n and byte >= 0:
+                return False
+        return run.wide.n == run.wide.length
+
+    cdef bint step_down(self, uint8_t byte, Found* found, bint locked) noexcept nogil:
+        """Go to the child that begins with a byte, and hold it; whether there is one."""
+        cdef Node* child
+        cdef Step* step
+        if found.n_steps == found.capacity:
+            step = <Step*>realloc(found.steps, (2 * found.capacity + 16) * sizeof(Step))
+            if step == NULL:
+                found.status = OUT_OF_MEMORY
+                return False
+            found.steps = step
+            found.capacity = 2 * found.capacity + 16
+        step = found.steps + found.n_steps
+        if not locked:
+            PyThread_acquire_lock(self.lock, 1)
+        child = child_of((step - 1).node if found.n_steps else self.root, byte)
+        if child != NULL:
+            child.refs += 1
+            step.leaf = child.child == NULL
+        if not locked:
+            PyThread_release_lock(self.lock)
+        if child == NULL:
+            return False
+        step.node = child
+        step.begin = found.common
+        step.n_cuts = child.n_cuts
+        leave_out(found, found.n_steps, child.base.at)
+        found.n_steps += 1
+        return True
+
+    cdef bint try_lock(self) noexcept nogil:
+        """Whether the lock is held from now on; for who has the GIL, and so must not wait."""
+        cdef int _tries
+        for _tries in range(TRIES):
+            if PyThread_acquire_lock(self.lock, 0):
+                return True
+        return False
+
+    cdef void unlock(self) noexcept nogil:
+        PyThread_release_lock(self.lock)
+
+    cdef void find_again(self, const Stream* stream, Found* found) noexcept nogil:
+        """Find a stream where the tree has changed, but for the nodes that are in it still.
+
+        Where what went is before all that is there of the stream, it is found up to that.
+        """
         cdef size_t n_kept = 0, i
         cdef Step* step
         while n_kept < found.n_steps and found.steps[n_kept].node.linked:
@@ -152,56 +258,8 @@ cdef class PrefixStore:
             step = found.steps + i
             step.n_cuts = step.node.n_cuts
             leave_out(found, i, step.node.base.at)
-        return self.walk(stream, found, True)
-
-    cdef int walk(self, const Stream* stream, Found* found, bint locked) noexcept nogil:
-        """Go on down while the bytes are those of the stream, and hold the nodes; a status."""
-        cdef Node* node = self.root
-        cdef size_t run = 0, same
-        cdef int byte
-        cdef Step* moved
-        cdef Step* step
-        if found.n_steps:
-            step = found.steps + (found.n_steps - 1)
-            node = step.node
-            if found.common < step.begin + node.size:
-                return 0
-        while True:
-            byte = byte_at(stream, found.common, &run)
-            if byte < 0:
-                return 0
-            if found.n_steps == found.capacity:
-                moved = <Step*>realloc(found.steps, (2 * found.capacity + 16) * sizeof(Step))
-                if moved == NULL:
-                    return OUT_OF_MEMORY
-                found.steps = moved
-                found.capacity = 2 * found.capacity + 16
-            step = found.steps + found.n_steps
-            if not self.step_down(node, <uint8_t>byte, locked, step):
-                return 0
-            node = step.node
-            step.begin = found.common
-            step.n_cuts = node.n_cuts
-            leave_out(found, found.n_steps, node.base.at)
-            found.n_steps += 1
-            same = shared(stream, found.common, node.bytes, node.size, &run)
-            found.common += same
-            if same < node.size:
-                return 0
-
-    cdef bint step_down(self, Node* node, uint8_t byte, bint locked, Step* step) noexcept nogil:
-        """Find and hold the child that begins with a byte; whether there is one."""
-        cdef Node* child
-        if not locked:
-            PyThread_acquire_lock(self.lock, 1)
-        child = child_of(node, byte)
-        if child != NULL:
-            child.refs += 1
-            step.node = child
-            step.leaf = child.child == NULL
-        if not locked:
-            PyThread_release_lock(self.lock)
-        return child != NULL
+        if found.common >= stream.first:
+            self.follow_stream(stream, found, True)
 
     cdef void give_back(self, Found* found) noexcept nogil:
         cdef size_t i
@@ -221,12 +279,13 @@ cdef class PrefixStore:
             buffer: that has the ids from `base` to the last of `cuts`; NULL if there are none.
             reach: bytes behind a cut that decide whether it holds.
         """
-        cdef int status = 0
+        cdef int status
         cdef size_t end
         end = stored_end(stream, cuts, n_cuts, reach)
         PyThread_acquire_lock(self.lock, 1)
         if found.common < end and found.version != self.version:
-            status = self.find_again(stream, found)
+            self.find_again(stream, found)
+        status = found.status
         if found.n_steps:
             self.touch(found.steps[found.n_steps - 1].node)
         if status == 0 and self.gains(found, base, n_cuts, end) and has_cut(found, base):

@@ -6,9 +6,10 @@ from tokcy._added cimport Part
 from tokcy._idbuffer cimport IdBuffer
 from tokcy._job cimport Job
 from tokcy._nodes cimport Cut, Found
-from tokcy._prefix cimport PrefixStore
+from tokcy._prefix cimport PrefixStore, PrefixView
 from tokcy._prepare cimport Prepared, Preparer
 from tokcy._runs cimport Stream
+from tokcy._segments cimport Segments
 from tokcy._source cimport Wide
 
 
@@ -24,6 +25,7 @@ cdef struct Resume:
     size_t n_parts
     size_t apart            # bytes from a new cut to the next
     size_t reach            # bytes behind a cut that decide whether it holds
+    const uint8_t* key
     Stream stream
     Place* places           # of the runs
     Found found
@@ -42,11 +44,14 @@ cdef inline size_t resume_size(const Resume* resume) noexcept nogil:
     return resume.parts[resume.n_parts - 1].end if resume.n_parts else 0
 
 
-cdef int resume_open(PrefixStore store, Preparer preparer, const uint8_t* key,
-                     const uint8_t* raw, const Part* parts, size_t n_parts,
+cdef void resume_begin(PrefixStore store, Preparer preparer, const uint8_t* key,
+                       Resume* resume) noexcept nogil
+cdef int resume_open(PrefixStore store, const uint8_t* raw, const Part* parts, size_t n_parts,
                      Resume* resume) noexcept nogil
-cdef int resume_open_wide(PrefixStore store, Preparer preparer, const uint8_t* key, Wide* wide,
-                          bint trusted, Resume* resume) noexcept nogil
+cdef int resume_open_wide(PrefixStore store, Wide* wide, bint trusted,
+                          Resume* resume) noexcept nogil
+cdef int resume_open_segments(PrefixView known, Preparer preparer, object segments, bint joined,
+                              bint chunked, Segments* opened, Resume* resume) except? -3
 cdef void resume_needs(const Resume* resume, size_t* first, size_t* begin) noexcept nogil
 cdef void resume_settle(Resume* resume, const uint8_t* raw, const Part* part) noexcept nogil
 cdef int resume_sections(Resume* resume, Preparer preparer, Prepared* out) noexcept nogil

@@ -15,17 +15,26 @@ faster than one could tell.
 
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from tokcy._added cimport Part, Span, SpanList, spans_push
 from tokcy._idbuffer cimport buffer_release, view_of
 from tokcy._job cimport BREAK, Job
-from tokcy._nodes cimport Cut, buffer_for, copy_ids, cut_at, n_characters, stored_end
+from tokcy._nodes cimport (
+    Cut,
+    Found,
+    buffer_for,
+    copy_ids,
+    cut_at,
+    n_characters,
+    rest_of,
+    stored_end,
+)
 from tokcy._prefix cimport KEY_BYTES, PrefixStore, PrefixView
 from tokcy._prepare cimport Prepared, Preparer, prepared_init, release
 from tokcy._runs cimport Run
-from tokcy._segments cimport Segments, segments_close, segments_open
-from tokcy._source cimport wide_unit
+from tokcy._segments cimport MAY_BE_CUT, Segments, listed, segments_close, segments_open
+from tokcy._source cimport ascii_bytes, utf8_size, wide_open, wide_unit
 from tokcy._status cimport OUT_OF_MEMORY, raise_status
 
 import numpy as np
@@ -45,10 +54,28 @@ cdef enum Mark:             # before a run; none is a byte of UTF-8
 cdef size_t PART_END = <size_t>-1
 
 
-cdef int resume_open(PrefixStore store, Preparer preparer, const uint8_t* key,
-                     const uint8_t* raw, const Part* parts, size_t n_parts,
+cdef void resume_begin(PrefixStore store, Preparer preparer, const uint8_t* key,
+                       Resume* resume) noexcept nogil:
+    """Begin to look a text up; `resume_open` or `resume_open_wide` is to follow.
+
+    Whatever comes of these, `resume_close` is to follow, too.
+    """
+    cdef Run run
+    memset(resume, 0, sizeof(Resume))
+    resume.apart = store.apart
+    resume.reach = CHARACTER
+    if preparer.raw_tokens is not None:
+        resume.reach += preparer.raw_tokens.longest
+    resume.key = key
+    resume.stream.size = 1 + KEY_BYTES
+    store.begin(&resume.found)
+    key_run(key, &run)
+    store.follow_run(&run, &resume.found, False)
+
+
+cdef int resume_open(PrefixStore store, const uint8_t* raw, const Part* parts, size_t n_parts,
                      Resume* resume) noexcept nogil:
-    """Look a text up; a status. Whatever that is, `resume_close` is to follow.
+    """Look up what is there of the text; a status.
 
     Args:
         parts: of the text, each with a byte at least; all is to stay alive.
@@ -56,7 +83,7 @@ cdef int resume_open(PrefixStore store, Preparer preparer, const uint8_t* key,
     cdef size_t i, n = 0
     for i in range(n_parts):
         n += 2 * parts[i].n_trusted + 1
-    if not start(store, preparer, key, n, resume):
+    if not have_runs(n, resume):
         return OUT_OF_MEMORY
     resume.raw = raw
     resume.parts = parts
@@ -66,13 +93,13 @@ cdef int resume_open(PrefixStore store, Preparer preparer, const uint8_t* key,
     return look_up(store, resume)
 
 
-cdef int resume_open_wide(PrefixStore store, Preparer preparer, const uint8_t* key, Wide* wide,
-                          bint trusted, Resume* resume) noexcept nogil:
+cdef int resume_open_wide(PrefixStore store, Wide* wide, bint trusted,
+                          Resume* resume) noexcept nogil:
     """Do so with a string of which no more is converted than is compared; a status.
 
     `resume_settle` is to follow, with the bytes that `resume_needs` tells.
     """
-    if not start(store, preparer, key, 1, resume):
+    if not have_runs(1, resume):
         return OUT_OF_MEMORY
     add_run(resume, 0, 0, 0, 0, trusted)
     resume.places[1].last = True
@@ -106,34 +133,33 @@ cdef void resume_settle(Resume* resume, const uint8_t* raw, const Part* part) no
     resume.stream.size = run.begin + run.size
 
 
-cdef bint start(PrefixStore store, Preparer preparer, const uint8_t* key, size_t n_runs,
-                Resume* resume) noexcept nogil:
-    """Begin the stream with the key, with room for more runs; False without memory."""
-    memset(resume, 0, sizeof(Resume))
-    resume.apart = store.apart
-    resume.reach = CHARACTER
-    if preparer.raw_tokens is not None:
-        resume.reach += preparer.raw_tokens.longest
-    resume.stream.runs = <Run*>calloc(n_runs + 1, sizeof(Run))
-    resume.places = <Place*>calloc(n_runs + 1, sizeof(Place))
+cdef bint have_runs(size_t n, Resume* resume) noexcept nogil:
+    """Have room for n runs behind the key; False without memory."""
+    resume.stream.runs = <Run*>calloc(n + 1, sizeof(Run))
+    resume.places = <Place*>calloc(n + 1, sizeof(Place))
     if resume.stream.runs == NULL or resume.places == NULL:
         return False
-    resume.stream.runs[0].bytes = key
-    resume.stream.runs[0].size = KEY_BYTES
-    resume.stream.runs[0].begin = 1
-    resume.stream.runs[0].mark = KEY
+    key_run(resume.key, resume.stream.runs)
     resume.stream.n_runs = 1
-    resume.stream.size = 1 + KEY_BYTES
     return True
+
+
+cdef inline void key_run(const uint8_t* key, Run* run) noexcept nogil:
+    run[0] = Run(key, KEY_BYTES, 1, KEY, NULL)
 
 
 cdef int look_up(PrefixStore store, Resume* resume) noexcept nogil:
     """Find out how much is known, and where to go on; a status."""
-    cdef int status = store.find(&resume.stream, &resume.found)
-    if status == 0 and resume.found.common > resume.reach and cut_at(
-            &resume.found, resume.found.common - resume.reach, &resume.base):
+    store.follow_stream(&resume.stream, &resume.found, False)
+    if resume.found.status == 0 and last_cut(resume, &resume.base):
         go_on_from(resume)
-    return status
+    return resume.found.status
+
+
+cdef bint last_cut(const Resume* resume, Cut* cut) noexcept nogil:
+    """Find the last cut that certainly holds; whether there is one."""
+    return resume.found.common > resume.reach and cut_at(
+        &resume.found, resume.found.common - resume.reach, cut)
 
 
 cdef void add_part(Resume* resume, size_t part) noexcept nogil:
@@ -335,6 +361,120 @@ cdef void resume_close(PrefixStore store, Resume* resume) noexcept nogil:
     free(resume.cuts)
 
 
+# ------------------------------------------------------------------------- segments
+
+cdef size_t resume_skip(PrefixStore store, list items, bint chunked, Resume* resume):
+    """Look up segments where they are; how many of the first need not be placed.
+
+    What follows is to be placed and looked up by `resume_open`. One that is known takes 30 ns,
+    where 60 more were taken to place it and make it a run (16,654 of them that were just made).
+
+    The GIL is kept, so that the list stays as it is. So nothing is waited for: whatever is not
+    plain, or would take waiting, ends it.
+
+    Args:
+        items: of which each is a text by itself.
+        chunked: long ones are cut up.
+    """
+    cdef Found* found = &resume.found
+    cdef Py_ssize_t n = 0
+    cdef Wide wide
+    cdef Run run
+    cdef Cut cut
+    run.begin = resume.stream.size + 1
+    while n < len(items) and segment_run(items[n], chunked, &run, &wide):
+        if run.size or run.wide != NULL:
+            if not (run_is_next(&run, found) or follow_segment(store, &run, found)):
+                break
+            run.begin = found.common + 1
+        n += 1
+    if not last_cut(resume, &cut):
+        return 0
+    # The text goes on from the segment that has the byte before the cut.
+    while n and cut.at <= run.begin:
+        n -= 1
+        run.begin -= segment_size(items[n])
+    if n:
+        resume.stream.first = resume.stream.size = run.begin - 1
+    return n
+
+
+cdef inline bint segment_run(object item, bint chunked, Run* run, Wide* wide):
+    """Make a run of a segment, or leave that to others; an empty one has no bytes."""
+    cdef object text
+    if type(item) is not tuple or len(<tuple>item) != 2:
+        return False
+    text = (<tuple>item)[0]
+    if not isinstance(text, str) or type((<tuple>item)[1]) is not bool:
+        return False
+    if chunked and <size_t>len(<str>text) > MAY_BE_CUT:
+        return False
+    run.mark = TRUSTED if (<tuple>item)[1] is True else PLAIN
+    run.bytes = ascii_bytes(text, &run.size)
+    run.wide = NULL
+    if run.bytes == NULL:
+        wide_open(text, wide)
+        run.wide = wide
+    return True
+
+
+cdef inline size_t segment_size(tuple item):
+    """Bytes of the stream that it takes."""
+    cdef size_t size = utf8_size(item[0])
+    return 1 + size if size else 0
+
+
+cdef inline bint run_is_next(const Run* run, Found* found) noexcept nogil:
+    """Go on by a run that is wholly in the node that was reached, and there; else do nothing."""
+    cdef size_t left = 0
+    cdef const uint8_t* stored = rest_of(found, &left)
+    if (run.wide != NULL or run.size >= left or stored[0] != run.mark
+            or memcmp(stored + 1, run.bytes, run.size) != 0):
+        return False
+    found.common += 1 + run.size
+    return True
+
+
+cdef bint follow_segment(PrefixStore store, const Run* run, Found* found) noexcept nogil:
+    """Go on by a run; whether all of it is known. The lock is for those that may leave the node."""
+    cdef size_t left = 0, most = run.size if run.wide == NULL else 4 * run.wide.length
+    cdef bint there
+    rest_of(found, &left)
+    if 1 + most <= left:
+        return store.follow_run(run, found, True)
+    if not store.try_lock():
+        return False
+    there = store.follow_run(run, found, True)
+    store.unlock()
+    return there
+
+
+cdef int resume_open_segments(PrefixView known, Preparer preparer, object segments, bint joined,
+                              bint chunked, Segments* opened, Resume* resume) except? -3:
+    """Look segments up, and place those that are to be looked at; a status.
+
+    Both are to be closed, unless something is raised.
+
+    Args, Raises: as `segments_look`, `segments_open`.
+    """
+    cdef PrefixStore store = known.store
+    cdef const uint8_t* key = known.key
+    cdef list items = segments if type(segments) is list else listed(segments)
+    cdef size_t first = 0
+    with nogil:
+        resume_begin(store, preparer, key, resume)
+    try:
+        if not joined:
+            first = resume_skip(store, items, chunked, resume)
+        segments_open(items[first:], first, joined, chunked, opened)
+    except BaseException:
+        with nogil:
+            resume_close(store, resume)
+        raise
+    with nogil:
+        return resume_open(store, opened.bytes, opened.parts, opened.n_parts, resume)
+
+
 # ------------------------------------------------------- for others than the engine
 
 def encode_in_pieces(PrefixView known, Preparer preparer, list sections, encode):
@@ -357,16 +497,13 @@ def encode_in_pieces(PrefixView known, Preparer preparer, list sections, encode)
     cdef Resume resume
     cdef Prepared prepared
     cdef int status
-    cdef const uint8_t* key = known.key
     cdef PrefixStore store = known.store
     cdef uint32_t[::1] new_ids, all_ids
     cdef size_t n_ids, n_known
     cdef list pieces = [], ends = []
-    segments_open(sections, False, False, &opened)
+    status = resume_open_segments(known, preparer, sections, False, False, &opened, &resume)
     prepared_init(&prepared)
     with nogil:
-        status = resume_open(store, preparer, key, opened.bytes, opened.parts, opened.n_parts,
-                             &resume)
         if status == 0:
             status = resume_sections(&resume, preparer, &prepared)
     try:

@@ -16,11 +16,10 @@ cdef struct Run:            # of a stream: bytes, and a mark before them
 cdef struct Stream:
     Run* runs
     size_t n_runs
+    size_t first            # what stands before this place is not here, but for the key
     size_t size
 
 
-cdef int byte_at(const Stream* stream, size_t at, size_t* run) noexcept nogil
 cdef bint rewind(const Stream* stream) noexcept nogil
-cdef size_t shared(const Stream* stream, size_t at, const uint8_t* bytes, size_t size,
-                   size_t* run) noexcept nogil
+cdef size_t first_difference(const uint8_t* one, const uint8_t* other, size_t size) noexcept nogil
 cdef void copy_stream(const Stream* stream, size_t begin, size_t end, uint8_t* out) noexcept nogil

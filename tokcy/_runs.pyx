@@ -13,54 +13,10 @@ differs.
 from libc.stdint cimport uint8_t
 from libc.string cimport memcmp, memcpy
 
-from tokcy._source cimport Wide, wide_byte, wide_shared
+from tokcy._source cimport Wide
 
 cdef enum:
     COMPARED_AT_ONCE = 4096     # bytes; where they differ they are looked at again
-
-
-cdef int byte_at(const Stream* stream, size_t at, size_t* run) noexcept nogil:
-    """The byte at a place, or -1 behind the end.
-
-    The place is not before that of the last call with this `run`. Of a string that is compared in
-    place it is that up to which all agreed.
-    """
-    cdef const Run* now
-    cdef int byte
-    while run[0] < stream.n_runs:
-        now = stream.runs + run[0]
-        if at < now.begin:
-            return now.mark
-        if now.wide != NULL:
-            byte = wide_byte(now.wide, at - now.begin)
-            if byte >= 0:
-                return byte
-        elif at < now.begin + now.size:
-            return now.bytes[at - now.begin]
-        run[0] += 1
-    return -1
-
-
-cdef size_t shared(const Stream* stream, size_t at, const uint8_t* bytes, size_t size,
-                   size_t* run) noexcept nogil:
-    """How many bytes the stream has in common with others from a place on."""
-    cdef size_t done = 0, n, same
-    cdef const Run* now
-    while done < size and byte_at(stream, at + done, run) == bytes[done]:
-        now = stream.runs + run[0]
-        if at + done < now.begin:
-            done += 1
-            continue
-        if now.wide != NULL:
-            n = size - done
-            same = wide_shared(now.wide, at + done - now.begin, bytes + done, n)
-        else:
-            n = min(size - done, now.begin + now.size - (at + done))
-            same = first_difference(now.bytes + (at + done - now.begin), bytes + done, n)
-        done += same
-        if same < n:
-            return done
-    return done
 
 
 cdef bint rewind(const Stream* stream) noexcept nogil:

@@ -7,6 +7,10 @@ from tokcy._scratch cimport Scratch
 from tokcy._source cimport Source
 
 
+cdef enum:
+    MAY_BE_CUT = 25_000     # a text of no more characters never is
+
+
 cdef struct Segments:
     uint8_t* bytes          # all texts in a row; there once they are placed, as are the parts
     Scratch memory          # of these
@@ -21,12 +25,16 @@ cdef struct Segments:
     Source* sources         # of each segment
     bint* flags             # of each segment: whether it is trusted
     size_t n_segments
+    size_t first            # how many stand before them
     size_t n_placed         # of which so many are in the row
 
 
-cdef list segments_look(object segments, bint joined, bint chunked, Segments* out)
+cdef list listed(object segments)
+cdef int segments_look(list items, size_t first, bint joined, bint chunked,
+                       Segments* out) except -1
 cdef int segments_reserve(Segments* segments) noexcept nogil
 cdef int segments_place(Segments* segments) noexcept nogil
 cdef int segments_refuse(list items, const Segments* segments) except -1
-cdef int segments_open(object segments, bint joined, bint chunked, Segments* out) except -1
+cdef int segments_open(list items, size_t first, bint joined, bint chunked,
+                       Segments* out) except -1
 cdef void segments_close(Segments* segments) noexcept nogil

@@ -23,29 +23,30 @@ from tokcy.errors import EncodeTypeError
 
 cdef enum:
     BLOCK_CHARACTERS = 400_000
-    RUN_CHARACTERS = 25_000
+    RUN_CHARACTERS = MAY_BE_CUT
     # Any longer run has a whole one of these stretches of bytes, from one multiple to the next.
     WINDOW_BYTES = RUN_CHARACTERS // 2
     COUNTED_BYTES = 4096        # whose characters are counted in one loop
 
 
-cdef list segments_look(object segments, bint joined, bint chunked, Segments* out):
-    """Read an iterable of (text, allow_special), until `segments_close`.
+cdef int segments_look(list items, size_t first, bint joined, bint chunked,
+                       Segments* out) except -1:
+    """Read (text, allow_special) pairs, until `segments_close`.
 
     Args:
+        items: as `listed` gives it; it becomes one of tuples, and keeps the strings alive, as it
+            must until `segments_place`.
+        first: how many others stand before it, for messages.
         joined: the texts are one text; else each is one by itself.
         chunked: long ones of these are cut up.
-
-    Returns:
-        What keeps the strings alive, as it must until `segments_place`.
 
     Raises:
         EncodeTypeError: an item is no such pair; says which.
     """
-    cdef list items = _listed(segments)         # tuples
     cdef tuple pair
     cdef size_t n = len(items), i = 0
     memset(out, 0, sizeof(Segments))
+    out.first = first
     out.joined = joined
     out.chunked = chunked
     try:
@@ -62,22 +63,23 @@ cdef list segments_look(object segments, bint joined, bint chunked, Segments* ou
             out.length += out.sources[i].length
             out.most += source_most(out.sources + i)
             out.n_segments += 1
-        return items
+        return 0
     except EncodeTypeError as error:
         segments_close(out)
-        raise EncodeTypeError(f"segments[{i}]: {error}") from None
+        raise EncodeTypeError(f"segments[{first + i}]: {error}") from None
     except BaseException:
         segments_close(out)
         raise
 
 
-cdef int segments_open(object segments, bint joined, bint chunked, Segments* out) except -1:
+cdef int segments_open(list items, size_t first, bint joined, bint chunked,
+                       Segments* out) except -1:
     """Read and place segments.
 
     Args, Raises: as `segments_look`; and EncodeTypeError if a text is not expressible in UTF-8.
     """
-    cdef list items = segments_look(segments, joined, chunked, out)
     cdef int status
+    segments_look(items, first, joined, chunked, out)
     if out.length < SHORT_TEXT:
         status = segments_place(out)
     else:
@@ -96,7 +98,7 @@ cdef int segments_refuse(list items, const Segments* segments) except -1:
     try:
         return source_refuse(items[i][0], segments.sources + i)
     except EncodeTypeError as error:
-        raise EncodeTypeError(f"segments[{i}]: {error}") from None
+        raise EncodeTypeError(f"segments[{segments.first + i}]: {error}") from None
 
 
 def parts_of(segments, bint joined, bint chunked) -> list[list[tuple[str, bool]]]:
@@ -108,7 +110,7 @@ def parts_of(segments, bint joined, bint chunked) -> list[list[tuple[str, bool]]
     cdef const Part* part
     cdef const Stretch* stretch
     cdef size_t i, k, at
-    segments_open(segments, joined, chunked, &opened)
+    segments_open(listed(segments), 0, joined, chunked, &opened)
     try:
         found = []
         for i in range(opened.n_parts):
@@ -129,7 +131,12 @@ def parts_of(segments, bint joined, bint chunked) -> list[list[tuple[str, bool]]
         segments_close(&opened)
 
 
-cdef list _listed(segments):
+cdef list listed(object segments):
+    """A list of one's own of what is iterable, but for a text.
+
+    Raises:
+        EncodeTypeError: it is not.
+    """
     if isinstance(segments, (str, bytes)):
         raise EncodeTypeError(
             f"segments must be pairs of (text, allow_special), not {type(segments).__name__}"

@@ -51,6 +51,8 @@ cdef int source_open(object text, Source* source) except -1
 cdef int source_open_from(object text, size_t first, size_t begin, Source* source) except -1
 cdef void source_close(Source* source) noexcept nogil
 
+cdef const uint8_t* ascii_bytes(object text, size_t* size)
+cdef size_t utf8_size(object text)
 cdef bint is_wide(object text, size_t length)
 cdef void wide_open(object text, Wide* wide)
 cdef size_t wide_unit(const Wide* wide, size_t i, uint8_t* unit) noexcept nogil

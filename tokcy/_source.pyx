@@ -207,6 +207,22 @@ cdef void source_close(Source* source) noexcept nogil:
 
 # ------------------------------------------------------------- compared in place
 
+cdef const uint8_t* ascii_bytes(object text, size_t* size):
+    """The bytes of a string that is ASCII; of another NULL, and none."""
+    if not PyUnicode_IS_ASCII(text):
+        size[0] = 0
+        return NULL
+    size[0] = PyUnicode_GET_LENGTH(text)
+    return <const uint8_t*>PyUnicode_DATA(text)
+
+
+cdef size_t utf8_size(object text):
+    """How many bytes the UTF-8 of a string is."""
+    if PyUnicode_IS_ASCII(text):
+        return PyUnicode_GET_LENGTH(text)
+    return best.measure(PyUnicode_KIND(text), PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text))
+
+
 cdef bint is_wide(object text, size_t length):
     """Whether it is a string that is not ASCII, of at least so many characters."""
     return (isinstance(text, str) and not PyUnicode_IS_ASCII(text)

@@ -26,12 +26,14 @@ from tokcy._parallel cimport JobEngine, Raw
 from tokcy._prefix cimport PrefixStore, PrefixView
 from tokcy._resume cimport (
     Resume,
+    resume_begin,
     resume_close,
     resume_copy,
     resume_count,
     resume_keep,
     resume_needs,
     resume_open,
+    resume_open_segments,
     resume_open_wide,
     resume_sections,
     resume_settle,
@@ -40,9 +42,9 @@ from tokcy._resume cimport (
 )
 from tokcy._segments cimport (
     Segments,
+    listed,
     segments_close,
     segments_look,
-    segments_open,
     segments_refuse,
 )
 from tokcy._source cimport (
@@ -192,14 +194,15 @@ cdef class TextEngine(JobEngine):
             part.n_trusted = added
             try:
                 with nogil:     # short texts, too: the store may have to be waited for
-                    status = resume_open(store, self.preparer, key, source.bytes, &part,
-                                         source.size > 0, &resume)
+                    resume_begin(store, self.preparer, key, &resume)
+                    status = resume_open(store, source.bytes, &part, source.size > 0, &resume)
                 return self._encode_behind(status, &resume, special, num_threads, known, form)
             finally:
                 source_close(&source)
         wide_open(text, &wide)
         with nogil:
-            status = resume_open_wide(store, self.preparer, key, &wide, added, &resume)
+            resume_begin(store, self.preparer, key, &resume)
+            status = resume_open_wide(store, &wide, added, &resume)
             resume_needs(&resume, &first, &begin)
         try:
             source_open_from(text, first, begin, &source)
@@ -324,22 +327,17 @@ cdef class TextEngine(JobEngine):
         cdef Resume resume
         cdef Tally tally
         cdef Cache* cache
-        cdef const uint8_t* key
-        cdef PrefixStore store
         cdef int status
         if known is not None:
-            segments_open(segments, joined, chunked, &opened)
+            status = resume_open_segments(known, self.preparer, segments, joined, chunked, &opened,
+                                          &resume)
             try:
-                key = known.key
-                store = known.store
-                with nogil:
-                    status = resume_open(store, self.preparer, key, opened.bytes, opened.parts,
-                                         opened.n_parts, &resume)
                 return self._encode_behind(status, &resume, special, num_threads, known, ARRAY)
             finally:
                 with nogil:
                     segments_close(&opened)
-        items = segments_look(segments, joined, chunked, &opened)
+        items = listed(segments)
+        segments_look(items, 0, joined, chunked, &opened)
         cache = self.model.acquire_cache()
         job_init(&job)
         if special:
