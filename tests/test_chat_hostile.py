@@ -32,8 +32,7 @@ class Target:
     """A tokenizer, a template of which it is asked, and texts that could harm it."""
 
     def __init__(self, path: Path, source: str | None) -> None:
-        self.tok = Tokenizer.from_file(path)
-        self.reference = transformers.PreTrainedTokenizerFast.from_pretrained(str(path.parent))
+        self.tok, self.reference = loaded(path)
         self.source = source if source is not None else sources(path)[-1]
         text = self.source or self.tok.config.chat_templates["default"]
         found = [m["a"] or m["b"] or m["c"] for m in WATCHED.finditer(text)]
@@ -144,6 +143,12 @@ def twin(value: Any) -> Any:
     if isinstance(value, dict):
         return {twin(key): twin(item) for key, item in value.items()}
     return [twin(item) for item in value] if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=2)
+def loaded(path: Path) -> tuple[Tokenizer, Any]:
+    reference = transformers.PreTrainedTokenizerFast.from_pretrained(str(path.parent))
+    return Tokenizer.from_file(path), reference
 
 
 @lru_cache(maxsize=2)

@@ -121,9 +121,15 @@ def test_what_the_end_decides() -> None:
     assert time.process_time() - begin < 5
 
 
+@pytest.mark.parametrize(
+    "sizes",
+    [(256, 4001), pytest.param((40, 255, 257, 1023), marks=pytest.mark.sweep)],
+    ids=["some", "more"],
+)
 @pytest.mark.parametrize("name", NATIVE)
 def test_real_models(
     name: str,
+    sizes: tuple[int, ...],
     model_path: Callable[[str], Path],
     oracle: Callable[[str], tokenizers.Tokenizer],
     corpus: Callable[..., str],
@@ -133,6 +139,6 @@ def test_real_models(
     words = "".join(filter(str.isalpha, corpus("english_prose", 20_000)))
     han = "".join(filter(str.isalpha, corpus("zh", 4_000)))
     units = ("a", "A", " ", "\n", "\t", "=", "-=", "ab", "abc", "的", "é", "🙂", " \n", "\r\n", "_")
-    runs = [(unit * 4001)[:n] for unit in units for n in (40, 255, 256, 257, 1023, 4001)]
+    runs = [(unit * 4001)[:n] for unit in units for n in sizes]
     for text in [*letters, words, han, words[:1000] + "e" * 1000 + words[:1000], *runs]:
         assert tok.encode(text).tolist() == hf.encode(text).ids

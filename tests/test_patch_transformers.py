@@ -90,12 +90,13 @@ def set_apart(choose: Random) -> tuple[dict[str, Any], Any]:
     return options, (choose.sample(TEXTS, 3),)
 
 
+@pytest.mark.parametrize("n", [20, pytest.param(60, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("supported", [True, False])
-def test_threads_with_different_options(supported: bool) -> None:
+def test_threads_with_different_options(supported: bool, n: int) -> None:
     tokenizer = fast_tokenizer()
     if not supported:
         tokenizer = FAST(tokenizer_object=word_tokenizer(), pad_token="[UNK]")
-    work = [set_apart(Random(seed)) for seed in range(60)]
+    work = [set_apart(Random(seed)) for seed in range(n)]
     if not supported:
         work = [(options, texts) for options, texts in work if "stride" not in options]
     expected = [result(tokenizer(*texts, **options)) for options, texts in work]

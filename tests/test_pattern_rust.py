@@ -86,9 +86,10 @@ def test_every_set_is_the_same_or_refused(pattern: str) -> None:
     check(pattern, ["aabbcc1 \n\t²é\u2028ſAsKßẞ\u212a中~-}", "kKſs", "+,-.a"])
 
 
+@pytest.mark.parametrize("examples", [20, pytest.param(200, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("pattern", [*KNOWN, TEKKEN])
-def test_known_patterns(pattern: str) -> None:
-    @settings(max_examples=60)
+def test_known_patterns(pattern: str, examples: int) -> None:
+    @settings(max_examples=examples)
     @given(st.lists(texts([pattern], max_size=8), min_size=1, max_size=4))
     def same(texts: list[str]) -> None:
         check(pattern, texts)
