@@ -80,7 +80,7 @@ cdef void ahead_add(Ahead* ahead, void* data, size_t begin, size_t size) noexcep
 cdef void ahead_have(void* ahead, size_t i) noexcept nogil
 cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil
 cdef void job_have_pages(Job* job, const Unit* unit) noexcept nogil
-cdef int job_open_slots(Job* job, size_t n) noexcept nogil
+cdef int job_open_slots(Job* job, size_t n, size_t unit_bytes) noexcept nogil
 cdef Slot* job_take_slot(Job* job, const Unit* unit) noexcept nogil
 cdef void job_place(Job* job) noexcept nogil
 cdef void job_free(Job* job) noexcept nogil

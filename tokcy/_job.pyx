@@ -40,6 +40,7 @@ cdef enum:
     LONG_TEXT_BYTES = 128 << 10
     SLACK = 4               # ids that Bpe.encode_pieces may write beyond its last
     LEAST_UNIT_BYTES = 4 << 10      # where several threads come to the end of a text
+    LIKELY_BEYOND = 1024    # bytes of the last piece of a unit that are beyond it, or fewer
     LIKELY_BYTES = 2        # of text for an id, or more: five models had 2.7 to 7 in twelve texts
 
 cdef int64_t BREAK = <int64_t>1 << 32       # no token has such an id
@@ -233,19 +234,21 @@ cdef void _cut_texts(Job* job) noexcept nogil:
     job.n_units = job.n_texts
 
 
-cdef int job_open_slots(Job* job, size_t n) noexcept nogil:
+cdef int job_open_slots(Job* job, size_t n, size_t unit_bytes) noexcept nogil:
     """Have a slot for each of n units; 0, or OUT_OF_MEMORY.
 
     One for each thread has memory, the others get it when they are used. A thread that asks malloc
     for the first time would have to make an arena.
     """
-    cdef size_t i
+    cdef size_t i, room
     job.slots = <Slot*>calloc(n + 1, sizeof(Slot))     # not NULL for none
     if job.slots == NULL:
         return OUT_OF_MEMORY
     job.n_slots = n
     for i in range(min(n, <size_t>job.threads)):
-        slot_reserve(job.slots + i, _most_ids_of(job, job.units + i))
+        # Where the last piece of a unit ends is not known before the pieces are found.
+        room = _most_ids_of(job, job.units + i) if job.n_texts else unit_bytes + LIKELY_BEYOND
+        slot_reserve(job.slots + i, room)
     return 0
 
 

@@ -233,7 +233,8 @@ cdef class JobEngine:
         if status == 0:
             status = job_plan(job, self.unit_bytes)
         if status == 0:
-            status = job_open_slots(job, min(<size_t>block, job.n_units))
+            status = job_open_slots(job, min(<size_t>block, job.n_units),
+                                    self.unit_bytes)
         if status == 0:
             status = self._encode_pieces(cache, job, team, block, interruptible)
         return status
