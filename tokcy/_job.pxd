@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from tokcy._bpe cimport Tally, Text
 from tokcy._prepare cimport Prepared
 from tokcy._scratch cimport Scratch
+from tokcy._team cimport Team
 
 
 cdef struct Slot:           # where a thread puts ids until those before them are in place
@@ -78,7 +79,7 @@ cdef struct Ahead:          # memory that will be written to
 cdef int job_reserve(Job* job, size_t size, size_t unit_bytes) noexcept nogil
 cdef void ahead_add(Ahead* ahead, void* data, size_t begin, size_t size) noexcept nogil
 cdef void ahead_have(void* ahead, size_t i) noexcept nogil
-cdef int job_plan(Job* job, size_t unit_bytes) noexcept nogil
+cdef int job_plan(Job* job, size_t unit_bytes, Team* team) noexcept nogil
 cdef void job_have_pages(Job* job, const Unit* unit) noexcept nogil
 cdef int job_open_slots(Job* job, size_t n, size_t unit_bytes) noexcept nogil
 cdef Slot* job_take_slot(Job* job, const Unit* unit) noexcept nogil

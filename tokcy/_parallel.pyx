@@ -142,7 +142,7 @@ cdef class JobEngine:
         else:
             status = self._prepare(raw, job)
             if status == 0:
-                status = job_plan(job, SERIAL_UNIT_BYTES)
+                status = job_plan(job, SERIAL_UNIT_BYTES, NULL)
             if status == 0:
                 status = self._encode_pieces(cache, job, NULL, BLOCK_BYTES // SERIAL_UNIT_BYTES,
                                              interruptible)
@@ -231,7 +231,7 @@ cdef class JobEngine:
         cdef Py_ssize_t block = threads * (BLOCK_BYTES // self.unit_bytes + 1)
         cdef int status = self._prepare_together(raw, job, team)
         if status == 0:
-            status = job_plan(job, self.unit_bytes)
+            status = job_plan(job, self.unit_bytes, team)
         if status == 0:
             status = job_open_slots(job, min(<size_t>block, job.n_units),
                                     self.unit_bytes)

@@ -116,8 +116,13 @@ cdef void team_cut(Team* team) noexcept nogil:
 
 
 cdef void team_run(Team* team, Body body, void* context, size_t size) noexcept nogil:
-    """Do all of a loop, with who helps."""
+    """Do all of a loop, with who helps; alone where the team is NULL."""
     cdef Share share
+    cdef size_t i
+    if team == NULL:
+        for i in range(size):
+            body(context, i)
+        return
     team_begin(team, body, context, size)
     while team_take(team, &share):
         body(context, share.i)
