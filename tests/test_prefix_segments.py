@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
@@ -187,22 +187,16 @@ def test_sixteen_threads() -> None:
     view = PrefixView(PrefixStore(30_000, apart=0), KEY)
     lists = list(growing_segments(Random(5), 60))
     expected = [expected_of(segments) for segments in lists]
-    wrong: list[int] = []
 
     def work(seed: int) -> None:
         choose = Random(seed)
         for _ in range(150):
             i = choose.randrange(len(lists))
             found = ENGINE.encode_segments(lists[i], False, False, False, None, known=view)
-            if found.tolist() != expected[i]:
-                wrong.append(i)
+            assert found.tolist() == expected[i]
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(work, range(16)))
     assert view.hits > 1_000
 
 

@@ -171,10 +171,11 @@ cdef Node* child_of(Node* parent, uint8_t byte) noexcept nogil:
 
 cdef const uint8_t* rest_of(const Found* found, size_t* size) noexcept nogil:
     """What the last node has beyond the bytes that are shared."""
-    cdef const Step* last = found.steps + (found.n_steps - 1)
+    cdef const Step* last
     if found.n_steps == 0:
         size[0] = 0
         return NULL
+    last = found.steps + (found.n_steps - 1)
     size[0] = last.begin + last.node.size - found.common
     return last.node.bytes + (found.common - last.begin)
 

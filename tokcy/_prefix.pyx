@@ -66,7 +66,7 @@ cdef extern from "Python.h":
     void PyThread_free_lock(void* lock)
 
 cdef enum:
-    TRIES = 1000        # some 20 µs: mostly a child is looked for under the lock
+    TRIES = 1000        # before a lock is left to others; mostly it is held to look for a child
 
 _stores = weakref.WeakSet()
 _held = {}                      # by thread: stores whose lock it holds for a fork
